@@ -1,4 +1,4 @@
-//! Holds our figures against what was promised, and says so either way.
+//! Compares Tollgate's figures with the promised bars, and reports each result.
 
 use serde::Serialize;
 
@@ -11,26 +11,22 @@ use crate::threads::CLEAN_MIN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum BarVerdict {
-    /// The figure is as good as promised, or better.
+    /// The figure meets the bar.
     Met,
-    /// It is not.
+    /// The figure misses the bar.
     Missed,
-    /// This run has no such figure.
+    /// This run did not measure the figure.
     NotMeasured,
-    /// Other processes had the cores, so the figure says nothing.
+    /// Other processes used the cores, so the figure is meaningless.
     TooBusy,
 }
 
-/// One promise.
 #[derive(Debug, Serialize)]
 pub(crate) struct BenchBar {
-    /// What is compared.
     pub(crate) what: &'static str,
-    /// The promise, in words.
+    /// In words.
     pub(crate) target: String,
-    /// The figure of this run.
     pub(crate) measured: Option<f64>,
-    /// How it ended.
     pub(crate) verdict: BarVerdict,
 }
 

@@ -9,7 +9,6 @@ use crate::subjects;
 use crate::table::TextTable;
 use crate::threads::CLEAN_MIN;
 
-/// Prints the prices of clock reads.
 pub(crate) fn print_clocks(clocks: &[ClockPrice]) {
     let mut table = TextTable::new("clock reads (CPU ns)", &["call", "ns", "min..max"]);
     for clock in clocks {
@@ -19,7 +18,6 @@ pub(crate) fn print_clocks(clocks: &[ClockPrice]) {
     print!("{table}");
 }
 
-/// Prints a row of one thread.
 pub(crate) fn print_row(row: &RowReport) {
     let title = format!("{}: {} (CPU ns per decision)", row.row, row.title);
     let head = [
@@ -47,7 +45,6 @@ pub(crate) fn print_row(row: &RowReport) {
     print!("{table}");
 }
 
-/// Prints a row of two threads.
 pub(crate) fn print_threads(row: &ThreadsReport) {
     let title = format!("{}: {} (wall ns per decision)", row.row, row.title);
     let head = [
@@ -84,7 +81,6 @@ pub(crate) fn print_threads(row: &ThreadsReport) {
     print!("{table}");
 }
 
-/// Prints instructions per decision.
 pub(crate) fn print_instructions(lines: &[Instructions]) {
     let find = |name: &str| lines.iter().find(|line| line.subject == name);
     let governor = find(subjects::GOVERNOR).and_then(|line| line.hot);
@@ -104,7 +100,6 @@ pub(crate) fn print_instructions(lines: &[Instructions]) {
     print!("{table}");
 }
 
-/// Prints bytes per key.
 pub(crate) fn print_memory(lines: &[Memory]) {
     let head = [
         "subject",

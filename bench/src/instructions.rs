@@ -31,7 +31,6 @@ pub(crate) const KEYS: usize = 100_000;
 /// Instructions per decision of one entry.
 #[derive(Debug, Serialize)]
 pub(crate) struct Instructions {
-    /// Name of the entry.
     pub(crate) subject: &'static str,
     /// One hot key.
     pub(crate) hot: Option<f64>,

@@ -1,4 +1,4 @@
-//! Keys, made before any clock is read, so that every subject pays the same for drawing one.
+//! Keys, generated before any clock is read, so that every subject pays the same for drawing one.
 //!
 //! The order of drawing is the order of the vector; tables are filled in another order, so that
 //! what a limiter allocated in sequence is not also visited in sequence.

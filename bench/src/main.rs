@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(refusal) => {
             let code = if refusal.use_stderr() { EXIT_USAGE } else { 0 };
-            // With nowhere to print to, the exit code still tells.
+            // If printing fails, the exit code still reports it.
             let _ = refusal.print();
             return ExitCode::from(code);
         }
@@ -72,7 +72,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// Runs the parts that were asked for, and prints each table as soon as it is known.
+/// Runs the parts that were asked for, and prints each table as soon as it is complete.
 fn compare(cli: &Cli) -> Result<()> {
     let mut report = BenchReport::default();
     let human = cli.format == Format::Human;

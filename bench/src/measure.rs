@@ -11,7 +11,6 @@ use crate::subject::{BATCH, Limit};
 /// How long and how often to measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasurePlan {
-    /// Rounds per lane.
     pub(crate) rounds: usize,
     /// Least length of one timed slice.
     pub(crate) slice: Duration,
@@ -22,7 +21,6 @@ pub(crate) type Work = Box<dyn FnMut(u64) -> u64 + Send>;
 
 /// One subject in one row.
 pub(crate) struct BenchLane {
-    /// Name of the entry.
     pub(crate) name: &'static str,
     /// The decisions to time.
     pub(crate) work: Work,
@@ -32,11 +30,8 @@ pub(crate) struct BenchLane {
 
 /// What one lane cost per decision, in nanoseconds.
 pub(crate) struct Cost {
-    /// Name of the entry.
     pub(crate) name: &'static str,
-    /// CPU time of the thread.
     pub(crate) cpu_ns: Spread,
-    /// Wall time.
     pub(crate) wall_ns: Spread,
 }
 
@@ -90,13 +85,12 @@ pub(crate) fn calibrate(work: &mut Work, plan: MeasurePlan) -> u64 {
     }
 }
 
-/// Divides a time by a number of decisions.
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 pub(crate) fn per(time_ns: f64, count: u64) -> f64 {
     time_ns / count as f64
 }
 
-/// Refuses a measurement in which a request was not answered as the row promises.
+/// Fails if an answer is not the one that the row expects.
 fn check(lane: &BenchLane, passed: u64, count: u64) -> Result<()> {
     let expected = match lane.limit {
         Limit::Open => count,

@@ -31,7 +31,6 @@ pub(crate) enum KeyKind {
 /// Memory of one entry with one kind of key.
 #[derive(Debug, Serialize)]
 pub(crate) struct Memory {
-    /// Name of the entry.
     pub(crate) subject: &'static str,
     /// What the keys were.
     pub(crate) kind: KeyKind,

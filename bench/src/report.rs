@@ -14,15 +14,10 @@ use crate::threads::Scaling;
 /// Everything one run found out.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct BenchReport {
-    /// Prices of clock reads.
     pub(crate) clocks: Vec<ClockPrice>,
-    /// Rows of one thread.
     pub(crate) rows: Vec<RowReport>,
-    /// Rows of two threads.
     pub(crate) threads: Vec<ThreadsReport>,
-    /// Instructions per decision.
     pub(crate) instructions: Vec<Instructions>,
-    /// Bytes per key.
     pub(crate) memory: Vec<Memory>,
     /// What was promised, and whether it was kept.
     pub(crate) bars: Vec<BenchBar>,
@@ -31,7 +26,6 @@ pub(crate) struct BenchReport {
 /// What one read of a clock costs.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClockPrice {
-    /// The call.
     pub(crate) name: &'static str,
     /// CPU nanoseconds per call.
     pub(crate) cpu_ns: Spread,
@@ -40,18 +34,15 @@ pub(crate) struct ClockPrice {
 /// One row of one thread.
 #[derive(Debug, Serialize)]
 pub(crate) struct RowReport {
-    /// Name on the command line.
     pub(crate) row: String,
-    /// Heading.
     pub(crate) title: &'static str,
-    /// One line per entry, also for those that sit this row out.
+    /// One line per entry, also for those that take no part.
     pub(crate) lines: Vec<RowLine>,
 }
 
 /// One entry in a row of one thread.
 #[derive(Debug, Serialize)]
 pub(crate) struct RowLine {
-    /// Name of the entry.
     pub(crate) subject: &'static str,
     /// What it decides.
     pub(crate) decides: &'static str,
@@ -103,18 +94,15 @@ impl RowReport {
 /// One row of two threads.
 #[derive(Debug, Serialize)]
 pub(crate) struct ThreadsReport {
-    /// Name on the command line.
     pub(crate) row: String,
-    /// Heading.
     pub(crate) title: &'static str,
-    /// One line per entry, also for those that sit this row out.
+    /// One line per entry, also for those that take no part.
     pub(crate) lines: Vec<ThreadsLine>,
 }
 
 /// One entry in a row of two threads.
 #[derive(Debug, Serialize)]
 pub(crate) struct ThreadsLine {
-    /// Name of the entry.
     pub(crate) subject: &'static str,
     /// Wall nanoseconds per decision, one thread.
     pub(crate) one_ns: Option<Spread>,

@@ -13,16 +13,13 @@ use serde::Serialize;
 /// Time taken by one slice, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elapsed {
-    /// CPU time of the calling thread.
     pub(crate) cpu_ns: f64,
-    /// Wall time.
     pub(crate) wall_ns: f64,
     /// Share of the wall time in which the thread was ready to run and had no core; not a number
     /// where the kernel does not tell.
     pub(crate) waited_share: f64,
 }
 
-/// Two clocks, read at the same moment.
 pub(crate) struct Stopwatch {
     /// When it was started.
     pub(crate) began: Instant,

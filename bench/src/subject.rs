@@ -2,7 +2,7 @@
 //!
 //! The loops are compiled once per subject, so no virtual call stands between a loop and the
 //! decision it measures; the boxed [`Runner`] is entered once per slice, not once per decision.
-//! How long a slice takes is no business of this file.
+//! Not here: timing.
 
 use std::hint::black_box;
 
@@ -29,7 +29,6 @@ impl Limit {
 
 /// A limiter under measurement, for keys of type `K` (`u64` or `String`).
 pub(crate) trait Subject<K>: Send + Sized + 'static {
-    /// Makes an empty limiter that enforces `limit` on every key.
     fn build(limit: Limit) -> Self;
 
     /// Decides one request of cost one: whether it passes.

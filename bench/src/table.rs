@@ -2,7 +2,6 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-/// A table with a heading and light rules.
 pub(crate) struct TextTable {
     title: String,
     head: Vec<String>,
@@ -28,7 +27,6 @@ impl TextTable {
         self
     }
 
-    /// Adds a line.
     pub(crate) fn push(&mut self, line: Vec<String>) {
         debug_assert_eq!(line.len(), self.head.len());
         self.lines.push(line);

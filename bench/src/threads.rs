@@ -1,7 +1,7 @@
 //! Compares two threads with one, on the same limiter.
 //!
-//! Two threads say something only while each has a core to itself. A round in which either had to
-//! wait for a core is set aside; a row with too few rounds left says so and is judged by nobody.
+//! Two threads are meaningful only while each has its own core. A round in which either had to
+//! wait for a core is set aside; a row with too few rounds left is marked and not judged.
 //! Time a thread sleeps on a lock of the limiter is the limiter's own, and stays in.
 
 use std::sync::Barrier;
@@ -15,7 +15,6 @@ use crate::stopwatch::{Elapsed, Spread, Stopwatch, nanoseconds};
 
 /// One limiter, and the work of two threads on it.
 pub(crate) struct Pair {
-    /// Name of the entry.
     pub(crate) name: &'static str,
     /// Work of the thread that is also measured alone.
     pub(crate) first: Work,
@@ -25,7 +24,6 @@ pub(crate) struct Pair {
 
 /// How one limiter fared.
 pub(crate) struct Scaling {
-    /// Name of the entry.
     pub(crate) name: &'static str,
     /// Wall time per decision with one thread.
     pub(crate) one_ns: Spread,

@@ -1,7 +1,7 @@
-//! `cargo xtask advisories`: what is known to be wrong with dependencies, by the `RustSec` database.
+//! `cargo xtask advisories`: known vulnerabilities of dependencies, by the `RustSec` database.
 //!
-//! The database is a git repository that no registry of packages has. It is fetched, or cloned from a folder; where it
-//! cannot be had that is an error (exit code 2) and never a pass. Not here: licences, bans and sources, which need no
+//! The database is a git repository outside package registries. It is fetched, or cloned from a folder; if it
+//! is unavailable that is an error (exit code 2) and never a pass. Not here: licences, bans and sources, which need no
 //! database (`./test`).
 
 use std::fs;
@@ -14,7 +14,7 @@ use crate::tidy::Finding;
 
 const ORIGIN: &str = "https://github.com/RustSec/advisory-db";
 
-/// Checks by the database at its origin, or in a folder.
+/// Checks with the database at its origin, or in a folder.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Vec<Finding>> {
     let folder = match arguments {
         [] => None,
@@ -25,7 +25,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Vec<Finding>> {
     };
     let work = root.join("target/advisories");
     fs::create_dir_all(&work)?;
-    // Beside the database, so that what is fetched stays out of the home folder.
+    // Next to the database, so that downloads stay out of the home folder.
     let config = work.join("deny.toml");
     let told = fs::read_to_string(root.join("deny.toml"))?;
     let database = work.join("db");
@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Vec<Finding>> {
         "deny.toml has no [advisories]"
     );
     fs::write(&config, told.replacen("[advisories]\n", &place, 1))?;
-    // One from before would hide that there is none now.
+    // An old copy would hide a failed download.
     if database.exists() {
         fs::remove_dir_all(&database)?;
     }

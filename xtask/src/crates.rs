@@ -2,11 +2,9 @@
 //!
 //! A new crate or a new arrow is a row here and a file in `docs/decisions/`.
 
-/// One crate's place in the house.
 pub(crate) struct CrateRules {
-    /// The package name.
     pub(crate) package: &'static str,
-    /// Whether the crate decides only: no clock, no system, no async.
+    /// Whether the crate only computes: no clock, no system calls, no async.
     pub(crate) pure: bool,
     /// Packages of this workspace it may use in production code.
     pub(crate) uses: &'static [&'static str],
@@ -52,9 +50,9 @@ const PARTS: &str = "tollgate-parts";
 const ADMIN: &str = "tollgate-admin";
 const TOLLGATE: &str = "tollgate";
 
-/// Every crate of the workspace, each after what it uses.
+/// Every crate of the workspace, each after its dependencies.
 pub(crate) const ROOMS: &[CrateRules] = &[
-    // One of each small thing, for every crate but the judges: they share no code with what they judge.
+    // Small shared types, for every crate but the judges: they share no code with what they judge.
     CrateRules {
         package: KIT,
         pure: true,
@@ -75,13 +73,13 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: true,
         uses: &[KIT, LIMIT],
     },
-    // What goes into a way to agree and comes out of it, and the words for both.
+    // Inputs and outputs of coordination modes.
     CrateRules {
         package: MODE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
     },
-    // Who is in charge of what, agreed by a majority; which modes ask is no business of it.
+    // Placement agreed by a majority; independent of the modes that use it.
     CrateRules {
         package: CONTROL,
         pure: true,
@@ -92,7 +90,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE],
     },
-    // The surroundings of simulated worlds, of the lab and of tests; it knows none of what is driven there.
+    // The simulator of the lab and of tests; independent of the simulated machines.
     CrateRules {
         package: SIM,
         pure: true,
@@ -103,25 +101,25 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
-    // Frames and names as in gossip; nothing else of it.
+    // Uses only frames and names of gossip.
     CrateRules {
         package: SPLIT,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
-    // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
+    // Leases to clients; from gossip it uses keys and number encoding.
     CrateRules {
         package: LEASE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
-    // What is allowed of contracts as live data, and what it means for a key; no database.
+    // Rules for contracts as live data, and their effect on a key; no database.
     CrateRules {
         package: CATALOGUE,
         pure: true,
         uses: &[LIMIT, CONTRACT],
     },
-    // How a file is held open, whatever is in it.
+    // Opens database files, independent of their content.
     CrateRules {
         package: SQLITE,
         pure: false,
@@ -132,13 +130,13 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: false,
         uses: &[CATALOGUE, SQLITE],
     },
-    // What people see; whoever serves it fills in the views.
+    // Pages of the console; the server fills in the views.
     CrateRules {
         package: CONSOLE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
     },
-    // What engines are asked; the engines themselves meet the world.
+    // The protocol of engines; the engines themselves do I/O.
     CrateRules {
         package: STORE,
         pure: true,
@@ -149,7 +147,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: false,
         uses: &[LIMIT, STORE],
     },
-    // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
+    // Membership and the protocol between nodes, up to the bytes before they are sealed.
     CrateRules {
         package: CLUSTER,
         pure: true,
@@ -162,13 +160,14 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE,
         ],
     },
-    // What other nodes and a store decide, up to the bytes; whoever carries them decides nothing.
+    // Remote decisions of nodes and stores, up to the bytes; the transport decides nothing.
     CrateRules {
         package: OWNER,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, TABLE, GOSSIP, CLUSTER, STORE, NODE],
     },
-    // Drives the others, so that it must be as pure as they are; whole nodes are driven as the daemon drives them.
+    // Drives the other crates, so that it must be as pure as they are; whole nodes are driven as the daemon drives
+    // them.
     CrateRules {
         package: LAB,
         pure: true,
@@ -177,7 +176,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             STORE, NODE, OWNER,
         ],
     },
-    // What is counted of requests; a change is tried by the nodes that would decide.
+    // Statistics; previews of changes run on real nodes.
     CrateRules {
         package: STATS,
         pure: true,
@@ -188,25 +187,25 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: false,
         uses: &[STATS, CATALOGUE_SQL],
     },
-    // Bytes and structs: it knows no limiter, so that neither holds the other still.
+    // Bytes and structs: independent of the limiter, so that both can change separately.
     CrateRules {
         package: WIRE,
         pure: true,
         uses: &[KIT],
     },
-    // Bytes of another protocol, which knows no limiter either.
+    // Bytes of another protocol, also independent of the limiter.
     CrateRules {
         package: MQTT,
         pure: true,
         uses: &[],
     },
-    // What the server and the library's layer both tell clients, and whom they take for one.
+    // HTTP answers and client identification shared by the server and the library's layer.
     CrateRules {
         package: HTTP,
         pure: true,
         uses: &[LIMIT, CONTRACT, NODE],
     },
-    // Reads the machine's clocks, so that the server need not ask the library for the time.
+    // Reads the machine's clocks, so that the server does not depend on the library for it.
     CrateRules {
         package: CLOCK,
         pure: false,
@@ -217,7 +216,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE, HTTP, CLOCK],
     },
-    // The library for other languages; the only room for pointers.
+    // The library for other languages; the only crate with pointers.
     CrateRules {
         package: ABI,
         pure: false,
@@ -249,7 +248,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             STATS_SQL,
         ],
     },
-    // Answers beside the server what is not decided; the server knows nothing of it.
+    // The admin API next to the server, which does not depend on it.
     CrateRules {
         package: ADMIN,
         pure: false,
@@ -268,19 +267,19 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             STATS,
         ],
     },
-    // A door of the server that stands in front of a broker; the server knows nothing of brokers.
+    // A listener of the server in front of a broker; the server does not depend on it.
     CrateRules {
         package: GATEWAY,
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, NODE, SERVE, MQTT],
     },
-    // Asks as any client would, so that it can drive other servers too.
+    // A generic client, so that it can load other servers too.
     CrateRules {
         package: LOAD,
         pure: false,
         uses: &[KIT, WIRE, MQTT],
     },
-    // Stands between any two processes, so it knows neither.
+    // A proxy between any two processes, independent of both.
     CrateRules {
         package: FAULT,
         pure: false,
@@ -294,25 +293,25 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             CLUSTER, FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
         ],
     },
-    // Judges the others, so it shares no code with them.
+    // Judges the other crates, so it shares no code with them.
     CrateRules {
         package: ORACLE,
         pure: false,
         uses: &[],
     },
-    // Meets the world, so that what decides does not.
+    // Does I/O, so that deciding crates do not.
     CrateRules {
         package: STORE_SQL,
         pure: false,
         uses: &[LIMIT, SQLITE, STORE],
     },
-    // What every engine must pass; only tests use it.
+    // The suite of engines; only tests use it.
     CrateRules {
         package: CONFORMANCE,
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, STORE, ORACLE],
     },
-    // Starts servers of others, and knows nothing of ours; only tests and measurements use it.
+    // Starts third-party servers, independent of the product; only tests and benchmarks use it.
     CrateRules {
         package: PARTS,
         pure: false,
@@ -348,7 +347,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
 /// External dependencies a pure crate may name.
 pub(crate) const PURE_DEPENDENCIES_MAX: usize = 3;
 
-/// Crates that read a clock, ask the system for randomness, or wait; never below a pure crate.
+/// Crates that read a clock, use system randomness, or wait; never below a pure crate.
 pub(crate) const IMPURE: &[&str] = &[
     "async-std",
     "chrono",

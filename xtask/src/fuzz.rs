@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: the decoders of what strangers send, under libFuzzer, all at the same time.
+//! `cargo xtask fuzz`: the decoders of untrusted input, under libFuzzer, all in parallel.
 //!
-//! `fuzz/` is a workspace of its own. libFuzzer comes with the crate `libfuzzer-sys`, and what it has to know of the
+//! `fuzz/` is a workspace of its own. libFuzzer comes with the crate `libfuzzer-sys`, and its instrumentation of the
 //! code comes from flags that the pinned stable compiler has, so that no nightly is needed; no sanitizer either, as
-//! there is no unsafe code to watch. Inputs that were found lie below `target/fuzz`. Not here: what is checked
+//! there is no unsafe code to check. Found inputs are below `target/fuzz`. Not here: the checks
 //! (`fuzz/targets`).
 
 use std::fs::{self, File};
@@ -13,22 +13,21 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::tidy::Finding;
 
-/// Where each edge of the code was, and what was compared: what `cargo fuzz` passes, without a sanitizer.
+/// Coverage of edges and comparisons: the flags of `cargo fuzz`, without a sanitizer.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
-/// An input that takes longer hangs, however busy the machine is.
+/// A longer run counts as a hang, even on a busy machine.
 const INPUT_SECONDS_MAX: u32 = 30;
 const MEMORY_MIB_MAX: u32 = 1024;
 
-/// A target under way.
 struct Run {
     name: String,
     child: Child,
     log: PathBuf,
 }
 
-/// Runs all targets for so many minutes, or one with the input of a file.
+/// Runs all targets for a number of minutes, or one with the input of a file.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Vec<Finding>> {
     match arguments {
         ["--minutes", minutes] => {
@@ -92,11 +91,11 @@ fn targets(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds all targets; the folder where they are.
+/// Returns the folder of the built targets.
 fn build(root: &Path) -> Result<PathBuf> {
     let host = host()?;
     let folder = root.join("target/fuzz");
-    // Build scripts and macros run without libFuzzer: flags are for the target only where one is named.
+    // Build scripts and macros run without libFuzzer: flags apply only to the target if one is named.
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--locked", "--target", &host])
         .args(["--manifest-path", "fuzz/Cargo.toml"])
@@ -112,7 +111,7 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(folder.join(host).join("debug"))
 }
 
-/// What the compiler calls this machine.
+/// The compiler's target triple of this machine.
 pub(crate) fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -141,13 +140,13 @@ fn start(root: &Path, programs: &Path, name: String, seconds: u32) -> Result<Run
     Ok(Run { name, child, log })
 }
 
-/// How far it came.
+/// The last status line.
 fn last_state(log: &str) -> &str {
     let mut lines = log.lines().rev();
     lines.find(|line| line.contains(" cov: ")).unwrap_or("")
 }
 
-/// What it said at the end.
+/// The end of the log.
 fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines

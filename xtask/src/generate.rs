@@ -1,7 +1,7 @@
-//! `cargo xtask header` and `cargo xtask proto`: write the files anew that are made from sources and committed.
+//! `cargo xtask header` and `cargo xtask proto`: regenerate committed files from their sources.
 //!
-//! Not here: the generators. Each is a test of the crate that it writes for, which also says when a file is out of
-//! date, so that `tidy` need not wait until they are built.
+//! Not here: the generators. Each is a test of its crate, which also fails if a file is out of
+//! date, so that `tidy` need not build them.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,6 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tidy::Finding;
 
-/// The header of `libtollgate`.
 pub(crate) fn header(root: &Path) -> Result<Vec<Finding>> {
     run(
         root,
@@ -28,7 +27,7 @@ pub(crate) fn proto(root: &Path) -> Result<Vec<Finding>> {
     )
 }
 
-/// Runs the test that writes, which is ignored otherwise.
+/// Runs the test that writes, which is `#[ignore]` otherwise.
 fn run(root: &Path, tests: &[&str], name: &str) -> Result<Vec<Finding>> {
     let status = Command::new("cargo")
         .args(["test", "--quiet", "--locked"])

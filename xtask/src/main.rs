@@ -1,6 +1,6 @@
 //! `cargo xtask COMMAND`: automation for this repository.
 //!
-//! Only checks that no off-the-shelf tool makes live here; `./test` calls everything in order.
+//! Has only checks that no off-the-shelf tool has; `./test` calls everything in order.
 
 mod advisories;
 mod crates;
@@ -89,7 +89,7 @@ fn report(outcome: anyhow::Result<Vec<tidy::Finding>>) -> ExitCode {
 
 /// The repository's root, which is the parent of this crate.
 ///
-/// Cargo says at run time where the crate is; the path at build time is another checkout's when
+/// Cargo sets the crate's path at run time; the path at build time is another checkout's if
 /// two of them share a target folder.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR");

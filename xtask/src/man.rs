@@ -1,6 +1,6 @@
 //! `cargo xtask man`: writes the man pages of the binary to `target/man`.
 //!
-//! Not here: the generator, which is the binary itself, as it knows its own command line.
+//! Not here: the generator, which is the binary itself.
 
 use std::path::Path;
 use std::process::Command;

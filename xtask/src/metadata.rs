@@ -1,4 +1,4 @@
-//! The workspace as cargo sees it: packages and the dependencies their manifests name.
+//! The workspace as cargo sees it: packages and the dependencies in their manifests.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,21 +8,18 @@ use serde_json::Value;
 
 /// A package of the workspace with its production dependencies.
 pub(crate) struct Package {
-    /// The package name.
     pub(crate) name: String,
-    /// Its manifest, from the root.
     pub(crate) manifest: String,
-    /// What its production code names.
+    /// Of production code only.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
 /// One entry of `[dependencies]`.
 pub(crate) struct Dependency {
-    /// The package name.
     pub(crate) name: String,
     /// Whether it belongs to this workspace.
     pub(crate) ours: bool,
-    /// Its features, `default` among them when they are on.
+    /// Its features, including `default` if enabled.
     pub(crate) features: Vec<String>,
 }
 
@@ -39,7 +36,7 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
         .collect())
 }
 
-/// What a command of cargo writes.
+/// The standard output of a cargo command.
 pub(crate) fn run_cargo(root: &Path, command: &str, arguments: &[&str]) -> Result<Vec<u8>> {
     let output = Command::new("cargo")
         .arg(command)

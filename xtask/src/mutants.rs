@@ -1,8 +1,8 @@
-//! `cargo xtask mutants`: plants each known bug in turn and asks whether any test notices.
+//! `cargo xtask mutants`: plants each known bug in turn and checks that a test notices.
 //!
-//! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
+//! Bugs are in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
 //! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of
-//! the lab, which see what users would, then their own tests; for supply and lease their own, then the campaigns of
+//! the lab, which see what users see, then their own tests; for supply and lease their own, then the campaigns of
 //! the lab. Not here: the tests.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::tidy::Finding;
 struct Bed {
     /// Where they are planted, from the root.
     sources: &'static str,
-    /// What is built and run, in this order: arguments of `cargo test`, and behind `--` which tests of it.
+    /// What is built and run, in this order: arguments of `cargo test`, and after `--` the tests to run.
     builds: &'static [&'static [&'static str]],
 }
 
@@ -71,25 +71,24 @@ const BEDS: [Bed; 5] = [
         ],
     },
 ];
-/// The same draws every time, no search for a smaller example, and no notes of failures that were planned.
+/// The same random cases every time, no shrinking, and no persistence of expected failures.
 const PROPTEST: [(&str, &str); 3] = [
     ("PROPTEST_RNG_SEED", "1"),
     ("PROPTEST_MAX_SHRINK_ITERS", "0"),
     ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1"),
 ];
-/// A program that takes longer hangs, which is a failure too.
+/// A longer run counts as a hang, which is a failure too.
 const RUN_MAX: Duration = Duration::from_mins(3);
 
-/// A test program.
 struct Program {
     name: String,
     path: PathBuf,
     folder: PathBuf,
-    /// Which tests of it are run; all where none is said.
+    /// Filter of its tests; empty for all.
     tests: Vec<String>,
 }
 
-/// Every bug that no test noticed, or a test that fails without one.
+/// Reports every bug that no test noticed, or a test that fails without one.
 pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for bed in &BEDS {
@@ -127,7 +126,7 @@ fn run_bed(root: &Path, bed: &Bed) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The names of all bugs, with the place of each.
+/// The names of all bugs, with the location of each.
 fn bugs(root: &Path, folder: &str) -> Result<BTreeMap<String, (String, usize)>> {
     let mut bugs = BTreeMap::new();
     for path in sources(&root.join(folder))? {
@@ -138,7 +137,7 @@ fn bugs(root: &Path, folder: &str) -> Result<BTreeMap<String, (String, usize)>> 
             .display()
             .to_string();
         for (name, line) in names(&text) {
-            // A bug may have several places in a file.
+            // A bug may have several locations in a file.
             let before = bugs.insert(name.clone(), (shown.clone(), line));
             if before.is_some_and(|(path, _)| path != shown) {
                 bail!("two bugs are called {name}; the second is at {shown}:{line}");
@@ -207,7 +206,7 @@ fn build(root: &Path, arguments: &[&str]) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// The test program that a message of cargo is about, if any.
+/// `None` for other messages of cargo.
 fn program(message: &Value, tests: &[&str]) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let target = message["target"]["name"].as_str()?;
@@ -221,7 +220,7 @@ fn program(message: &Value, tests: &[&str]) -> Option<Program> {
     })
 }
 
-/// Runs one program after the other until one fails with the bug of that name: which, and where.
+/// Runs the programs in order until one fails with the bug of that name. Returns the program and the test.
 fn first_failure(programs: &[Program], bug: &str) -> Result<Option<String>> {
     for program in programs {
         if let Some(test) = failure(program, bug)? {
@@ -256,7 +255,7 @@ fn failure(program: &Program, bug: &str) -> Result<Option<String>> {
     Ok(failed.or_else(|| (!status.success()).then(|| status.to_string())))
 }
 
-/// The first test that a program says has failed.
+/// The first test that failed in a program's output.
 fn first_failed(stdout: impl Read) -> Option<String> {
     let lines = BufReader::new(stdout).lines();
     lines.map_while(Result::ok).find_map(|line| {

@@ -1,6 +1,6 @@
-//! `cargo xtask release`: the binary as it is shipped, its SHA-256, and a bill of its materials, in `target/dist`.
+//! `cargo xtask release`: the binary as released, its SHA-256, and a bill of materials, in `target/dist`.
 //!
-//! The same sources, compiler and place give the same three files. Not here: what is in the bill (`sbom`).
+//! The same sources, compiler and folder give the same three files. Not here: what is in the bill (`sbom`).
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,6 @@ use crate::tidy::Finding;
 
 const BINARY: &str = "tollgate";
 
-/// Builds, and writes what is shipped.
 pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--locked", "--package", BINARY])
@@ -52,7 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     Ok(Vec::new())
 }
 
-/// By the tool that whoever checks it uses too.
+/// By the tool that users verify with.
 fn sha256(file: &Path) -> Result<String> {
     let output = Command::new("sha256sum").arg("--binary").arg(file).output();
     let output = output.context("running sha256sum")?;

@@ -1,8 +1,9 @@
-//! A bill of materials in the form of `CycloneDX` 1.6: every crate that the binary is built from, with its licence and
+//! A bill of materials in the format of `CycloneDX` 1.6: every crate that the binary is built from, with its licence
+//! and
 //! its checksum.
 //!
-//! Crates come in the order of their names, and nothing says when the bill was written, so that the same sources give
-//! the same bill. Not here: advisories, and what C code crates bring along (`libsqlite3-sys` has `SQLite`, `ring` its
+//! Crates are sorted by name, and there is no timestamp, so that the same sources give
+//! the same bill. Not here: advisories, and bundled C code (`libsqlite3-sys` has `SQLite`, `ring` its
 //! cryptography).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,26 +11,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What the bill is about.
 pub(crate) struct Subject<'a> {
-    /// The package whose binary it is.
+    /// The package of the binary.
     pub(crate) package: &'a str,
     /// The SHA-256 of the binary.
     pub(crate) sha256: &'a str,
-    /// What it was built for.
+    /// The target triple.
     pub(crate) target: &'a str,
-    /// The text of `Cargo.lock`.
     pub(crate) lock: &'a str,
 }
 
-/// The packages and arrows of `cargo metadata`.
+/// The packages and dependencies of `cargo metadata`.
 struct Graph<'m> {
     packages: BTreeMap<&'m str, &'m Value>,
-    /// By package, those it needs, and whether that is in the binary or only while it is built.
+    /// By package, its dependencies, and whether each is part of the binary or only of the build.
     needs: BTreeMap<&'m str, Vec<(&'m str, bool)>>,
 }
 
-/// The bill.
 pub(crate) fn bill(metadata: &Value, subject: &Subject<'_>) -> Result<Value> {
     let graph = Graph::of(metadata)?;
     let mut packages = graph.packages.iter();
@@ -90,7 +88,7 @@ impl<'m> Graph<'m> {
         Ok(Self { packages, needs })
     }
 
-    /// What a package needs, itself included: all, or what is in the binary.
+    /// Transitive dependencies and the package itself: all, or only those in the binary.
     fn reached(&self, root: &'m str, is_all: bool) -> BTreeSet<&'m str> {
         let (mut reached, mut rest) = (BTreeSet::new(), vec![root]);
         while let Some(id) = rest.pop() {
@@ -136,7 +134,7 @@ fn component_of(package: &Value, kind: &str) -> Value {
         "purl": purl(package),
     });
     if let Some(licence) = package["license"].as_str() {
-        // How it was written before there were expressions.
+        // The old syntax before SPDX expressions.
         let either: Vec<&str> = licence.split('/').map(str::trim).collect();
         let expression = either.join(" OR ");
         component["licenses"] = json!([{ "expression": expression }]);
@@ -148,7 +146,6 @@ fn purl(package: &Value) -> String {
     format!("pkg:cargo/{}", named(package).replace(' ', "@"))
 }
 
-/// Name and version of a package.
 fn named(package: &Value) -> String {
     let text = |name: &str| package[name].as_str().unwrap_or_default();
     format!("{} {}", text("name"), text("version"))

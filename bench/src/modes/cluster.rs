@@ -1,4 +1,4 @@
-//! Three nodes of one mode, as processes, and what they took so far.
+//! Three nodes of one mode, as processes, and the resources they used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,6 @@ use super::options::BenchMode;
 use super::shape::contracts;
 use crate::server::host::{Host, free_port, port_of};
 
-/// Three nodes that agree by one mode.
 pub(super) struct ModeCluster {
     nodes: Vec<Host>,
     /// Where each node serves RESP.
@@ -23,7 +22,7 @@ pub(super) struct ModeCluster {
     folder: TempDir,
 }
 
-/// What all nodes together took since they began.
+/// Use of all nodes together since they started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResourceUse {
     pub(super) cpu_ns: f64,

@@ -1,4 +1,4 @@
-//! What agreeing costs: three nodes in every mode, each beside three nodes that count alone, in the same run.
+//! What agreeing costs: three nodes in every mode, compared with three independent nodes, in the same run.
 //!
 //! A cell is a mode and a shape of traffic. Its rounds alternate with rounds of `local` under the same traffic, so that
 //! the ratio of processor time holds on a noisy machine. Processor time is that of all three nodes, without the load
@@ -25,12 +25,11 @@ use flood::Flood;
 use options::{BenchMode, ModesOptions};
 use shape::Shape;
 
-/// One mode under one shape of traffic.
 #[derive(Debug, Serialize)]
 struct Cell {
     mode: String,
     shape: String,
-    /// Decisions a second, over those of `local` in the same rounds.
+    /// Decisions a second, relative to `local` in the same rounds.
     per_second: Spread,
     throughput_over_local: f64,
     /// Processor time of all nodes for one decision, and that over `local`'s.
@@ -40,12 +39,11 @@ struct Cell {
     /// Between nodes, or between nodes and their store, for one decision.
     bytes: f64,
     denied_percent: f64,
-    /// Beyond one bucket, as the load generator counts; only where one key is above its limit.
+    /// Beyond one bucket, as the load generator counts; only if one key is above its limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     overshoot: Option<f64>,
 }
 
-/// What one key costs a node in memory.
 #[derive(Debug, Serialize)]
 struct Memory {
     mode: String,
@@ -53,7 +51,6 @@ struct Memory {
     bytes_per_key: f64,
 }
 
-/// Everything that a run found out.
 #[derive(Debug, Default, Serialize)]
 struct Figures {
     cells: Vec<Cell>,
@@ -61,7 +58,6 @@ struct Figures {
     floods: Vec<Flood>,
 }
 
-/// One round.
 #[derive(Clone, Copy)]
 struct Round {
     per_second: f64,
@@ -72,7 +68,6 @@ struct Round {
     overshoot: Option<f64>,
 }
 
-/// Measures every mode that was asked for.
 pub(crate) fn run(options: &ModesOptions) -> Result<()> {
     let binary = options.tollgate.clone().map_or_else(build_tollgate, Ok)?;
     let local = ModeCluster::start(&binary, BenchMode::Local)?;
@@ -109,7 +104,7 @@ pub(crate) fn run(options: &ModesOptions) -> Result<()> {
     Ok(())
 }
 
-/// One cell, and `local` beside it: by turns, and each first as often as the other.
+/// One cell and `local`, alternating, each first equally often.
 fn measure(
     options: &ModesOptions,
     mode: BenchMode,
@@ -169,7 +164,7 @@ fn round(cluster: &ModeCluster, shape: Shape, slice: Duration) -> Result<Round> 
     })
 }
 
-/// Asks new nodes once for each of a million keys, and looks how much the one grew that takes most.
+/// Requests a million keys once from new nodes, and measures the growth of the largest node.
 fn fill(binary: &Path, mode: BenchMode, duration: Duration) -> Result<Memory> {
     let cluster = ModeCluster::start(binary, mode)?;
     let before = cluster.taken()?;
@@ -184,7 +179,7 @@ fn fill(binary: &Path, mode: BenchMode, duration: Duration) -> Result<Memory> {
     })
 }
 
-/// Requests that could not be sent in time are in the latencies; anything else is a fault of the run.
+/// Requests that could not be sent in time are in the latencies; anything else fails the run.
 fn check(report: &LoadReport) -> Result<()> {
     let mut errors = report.errors.iter();
     let trouble =

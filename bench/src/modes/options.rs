@@ -68,7 +68,7 @@ impl BenchMode {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What the contract file says of it.
+    /// The value of `coordination` in the contract file.
     pub(super) const fn coordination(self) -> &'static str {
         match self {
             Self::Local => "coordination: local",

@@ -87,13 +87,13 @@ impl Shape {
         }
     }
 
-    /// What one bucket would let pass of a run that long, where the shape is about one key at its limit.
+    /// What one bucket would let pass of a run that long, if the shape is about one key at its limit.
     pub(super) fn one_bucket(self, seconds: f64) -> Option<f64> {
         let limit = f64::from(HOT_LIMIT);
         (self == Self::Hot).then_some(limit * (1.0 + seconds))
     }
 
-    /// Asks all nodes for so long.
+    /// Loads all nodes for `duration`.
     pub(super) fn ask(
         self,
         sockets: &[impl AsRef<Path>],
@@ -102,7 +102,7 @@ impl Shape {
         self.run(sockets, Distribution::Uniform, self.pace(), duration)
     }
 
-    /// Asks for one key after the other, as fast as nodes answer.
+    /// Requests one key after the other, as fast as nodes answer.
     pub(super) fn fill(
         self,
         sockets: &[impl AsRef<Path>],
@@ -187,13 +187,13 @@ pub(super) fn contracts(coordination: &str) -> String {
     format!("contracts:\n{}", each.concat())
 }
 
-/// Far from what one key gets: one of one key at a million a second.
+/// Far above the rate of one key: a million a second at most.
 const CALM_LIMIT: u32 = 10_000_000;
 const BUSY_LIMIT: u32 = 10;
 const HOT_LIMIT: u32 = 5_000;
 /// What a key has that a flood meets, enough for every node to have some.
 const SLOW_LIMIT: u32 = 30;
-/// A multiple of the nodes, so that each is asked alike.
+/// A multiple of the nodes, so that each gets the same load.
 const CONNECTIONS: usize = 24;
-/// What is asked before anything is recorded.
+/// Load before anything is recorded.
 pub(super) const WARM_UP: Duration = Duration::from_millis(300);

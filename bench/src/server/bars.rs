@@ -1,10 +1,9 @@
-//! Holds the server's figures against what was promised, and says so either way.
+//! Compares the server's figures with the promised bars, and reports each result.
 
 use super::ServerReport;
 use super::peers::{AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, SET, THROTTLECRAB, TONIC};
 use crate::bars::{BenchBar, at_least, at_most};
 
-/// Judges every promise by the figures of a run.
 pub(crate) fn judge(report: &ServerReport) -> Vec<BenchBar> {
     let over = |table: &str, other: &str| {
         let ours = report.median(table, OURS)?;

@@ -1,4 +1,4 @@
-//! Servers as processes: started on free ports, watched, and ended with the part that needed them.
+//! Servers as processes: started on free ports, watched, and stopped with the part that needed them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use tollgate_parts::wire::fetch;
 
 /// A server that runs; dropping it ends it.
 pub(crate) struct Host {
-    /// As tables call it.
+    /// The name in tables.
     pub(crate) name: &'static str,
     child: Child,
     /// Kept open, so that a server that prints later is not ended by it.
@@ -45,7 +45,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Starts a server that prints a line first; the line tells the ports.
+    /// Starts a server that prints a line first; the line has the ports.
     pub(crate) fn start_told(
         name: &'static str,
         mut command: Command,
@@ -101,7 +101,6 @@ impl Host {
         Ok(total)
     }
 
-    /// Resident bytes.
     pub(crate) fn resident_bytes(&self) -> Result<f64> {
         let mut total = 0.0;
         for pid in self.family() {
@@ -113,7 +112,7 @@ impl Host {
         Ok(total)
     }
 
-    /// What it answers to a `GET` at its first port.
+    /// `GET` on its first port.
     pub(crate) fn get(&self, path: &str) -> Result<HttpReply> {
         Ok(fetch(("127.0.0.1", self.port(0)), path)?)
     }
@@ -150,7 +149,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // Asked first, as nginx would leave its workers behind.
+        // SIGTERM first, as nginx would leave its workers behind.
         let _ = self.signal(Signal::TERM);
         let deadline = Instant::now() + LEAVE_WITHIN;
         while Instant::now() < deadline {
@@ -164,18 +163,18 @@ impl Drop for Host {
     }
 }
 
-/// A port that nobody uses at the moment.
+/// A port that is free at the moment.
 pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
     Ok(listener.local_addr()?.port())
 }
 
-/// The ports of our server: HTTP and RESP.
+/// The ports of Tollgate: HTTP and RESP.
 pub(crate) fn doors(line: &str) -> Option<Vec<u16>> {
     Some(vec![port_of(line, "http")?, port_of(line, "resp")?])
 }
 
-/// The port of one protocol of our server.
+/// The port of one protocol of Tollgate.
 pub(crate) fn port_of(line: &str, protocol: &str) -> Option<u16> {
     let told: Value = serde_json::from_str(line).ok()?;
     let address = told.get(protocol)?.get(0)?.as_str()?;
@@ -191,7 +190,7 @@ pub(crate) fn redis(name: &'static str) -> Result<Host> {
     Host::start(name, command, vec![port])
 }
 
-/// Builds our server as it is released.
+/// A release build.
 pub(crate) fn build_tollgate() -> Result<PathBuf> {
     eprintln!("building tollgate");
     let mut command = Command::new("cargo");

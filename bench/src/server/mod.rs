@@ -20,7 +20,6 @@ use crate::cli::Format;
 use options::{ServerOptions, ServerPart};
 use parts::Context;
 
-/// Everything one run found out.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ServerReport {
     /// Tables, in the order in which they were measured.
@@ -34,18 +33,13 @@ pub(crate) struct ServerReport {
 pub(crate) struct FigureTable {
     /// Its name, by which bars find it.
     pub(crate) name: String,
-    /// What is measured.
     pub(crate) title: String,
-    /// Its unit.
     pub(crate) unit: &'static str,
-    /// A line for each server.
     pub(crate) lines: Vec<ServerFigure>,
 }
 
-/// One server's figure.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerFigure {
-    /// Which server.
     pub(crate) server: &'static str,
     /// The rounds.
     pub(crate) figure: crate::stopwatch::Spread,
@@ -60,7 +54,6 @@ impl ServerReport {
     }
 }
 
-/// Measures the parts that were asked for.
 pub(crate) fn run(options: &ServerOptions) -> Result<()> {
     let context = Context::new(options)?;
     let mut report = ServerReport::default();

@@ -27,7 +27,7 @@ pub(crate) struct ToolPaths {
     tollgate: PathBuf,
     throttlecrab: PathBuf,
     shim: PathBuf,
-    /// A folder of this run; it goes with it.
+    /// A folder of this run, removed with it.
     scratch: PathBuf,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Runtime {
 }
 
 impl ToolPaths {
-    /// Builds and installs what is not there.
+    /// Builds and installs what is missing.
     pub(crate) fn ready(options: &ServerOptions) -> Result<Self> {
         let cache = options.peers_dir();
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;

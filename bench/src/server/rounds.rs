@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::ServerFigure;
 use crate::stopwatch::Spread;
 
-/// Somebody who is measured, and how.
+/// A server under measurement.
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
     pub(crate) measure: Box<dyn Fn() -> Result<f64> + 'a>,
@@ -20,7 +20,7 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Measures everybody in turns.
+/// Measures all in turns.
 pub(crate) fn take_turns(contenders: &[Contender<'_>], rounds: usize) -> Result<Vec<ServerFigure>> {
     let mut figures = vec![Vec::new(); contenders.len()];
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! The tools that ask: redis-benchmark, wrk and h2load, and what they print.
+//! The load tools: redis-benchmark, wrk and h2load, and what they print.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// What redis-benchmark is to ask.
+/// Arguments of redis-benchmark.
 pub(crate) struct RedisBenchmark<'a> {
     pub(crate) port: u16,
     pub(crate) depth: u32,
@@ -22,7 +22,7 @@ pub(crate) struct ToolResult {
 }
 
 impl RedisBenchmark<'_> {
-    /// Asks for about as long as that; how many requests it takes is learnt from a short run.
+    /// Runs for about `slice`; a short run calibrates the number of requests.
     pub(crate) fn run(&self, slice: Duration) -> Result<ToolResult> {
         let probe = self.requests(PROBE_REQUESTS)?;
         let found = self.requests(probe.per_second * slice.as_secs_f64())?;
@@ -57,7 +57,7 @@ impl RedisBenchmark<'_> {
     }
 }
 
-/// Asks by wrk, with a script that makes the requests.
+/// Runs wrk with a script that generates the requests.
 pub(crate) fn wrk(url: &str, script: &Path, slice: Duration) -> Result<ToolResult> {
     let seconds = slice.as_secs_f64().ceil().max(1.0);
     let mut command = Command::new("wrk");
@@ -76,7 +76,7 @@ pub(crate) fn wrk(url: &str, script: &Path, slice: Duration) -> Result<ToolResul
     })
 }
 
-/// Asks by h2load, 4 connections with 16 streams each, always the same gRPC call.
+/// Runs h2load, 4 connections with 16 streams each, always the same gRPC call.
 pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<ToolResult> {
     let seconds = slice.as_secs_f64().ceil().max(1.0);
     let mut command = Command::new("h2load");

@@ -15,7 +15,6 @@ use crate::subject::{Limit, Subject, boxed};
 
 type Limiter<K, C> = RateLimiter<K, DashMapStateStore<K>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// A shared keyed limiter, as `RateLimiter::keyed` makes it.
 struct Governor<K: Hash + Eq + Clone, C: Clock>(Arc<Limiter<K, C>>);
 
 impl<K, C> Subject<K> for Governor<K, C>

@@ -1,4 +1,4 @@
-//! `leaky-bucket`: one token bucket for everybody, meant to be awaited.
+//! `leaky-bucket`: one token bucket for all keys, meant to be awaited.
 
 use std::sync::Arc;
 use std::time::Duration;

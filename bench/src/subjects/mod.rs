@@ -39,7 +39,7 @@ pub(crate) enum SubjectRole {
 /// What an entry can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// One bucket for everybody.
+    /// One bucket for all keys.
     None,
     /// Every key exactly.
     Exact,
@@ -49,7 +49,6 @@ pub(crate) enum Keys {
 
 /// One measured variant of a limiter.
 pub(crate) struct SubjectEntry {
-    /// Short name, unique, as typed on the command line.
     pub(crate) name: &'static str,
     /// The algorithm, and the clock it reads.
     pub(crate) decides: &'static str,

@@ -51,7 +51,6 @@ fn policy(limit: Limit) -> (QuotaPolicy, u64) {
     (policy, burst.into())
 }
 
-/// The pool, through its boolean call `check`.
 pub(super) fn entry() -> SubjectEntry {
     SubjectEntry {
         name: "quota",

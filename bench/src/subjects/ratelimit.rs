@@ -1,4 +1,4 @@
-//! `ratelimit`: one token bucket for everybody.
+//! `ratelimit`: one token bucket for all keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,6 @@ impl Subject<u64> for Bucket {
     }
 }
 
-/// The bucket.
 pub(super) fn entry() -> SubjectEntry {
     SubjectEntry {
         name: "ratelimit",

@@ -50,7 +50,6 @@ impl Subject<String> for Crab {
     }
 }
 
-/// The limiter on its `PeriodicStore`.
 pub(super) fn entry() -> SubjectEntry {
     SubjectEntry {
         name: "throttlecrab",

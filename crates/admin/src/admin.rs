@@ -1,6 +1,6 @@
-//! The desk: takes requests from the server's door, and answers on threads of its own.
+//! The admin API: takes requests from the server's listener, and answers on its own threads.
 //!
-//! Not here: what there is (`route`), and who may (`access`).
+//! Not here: the routes (`route`), and authentication (`access`).
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -19,17 +19,16 @@ use crate::resource::tail;
 use crate::route;
 use crate::timing::{self, Timing};
 
-/// Where contracts are written.
+/// The source of contracts.
 #[derive(Clone, Debug)]
 pub(crate) enum Books {
-    /// In a database, which is changed here.
+    /// Changes go through this API.
     Database(Database),
-    /// In a file that somebody else changes; `None` where there is none at all.
+    /// A file that changes outside this process; `None` if there are no contracts.
     File(Option<PathBuf>),
 }
 
 impl Books {
-    /// Those of a server.
     fn of(shared: &Shared) -> Self {
         match shared.catalogue().database() {
             Some(database) => Self::Database(database.clone()),
@@ -37,7 +36,7 @@ impl Books {
         }
     }
 
-    /// The database; why there is nothing to change, otherwise.
+    /// The database, or why changes are not possible.
     pub(crate) fn database(&self) -> Result<&Database, Fault> {
         match self {
             Self::Database(database) => Ok(database),
@@ -52,11 +51,10 @@ impl Books {
     }
 }
 
-/// How a desk is set up.
 pub struct AdminConfig {
-    /// A secret that opens everything, chosen by whoever runs the server; at least 16 bytes.
+    /// A secret with every right, chosen by the operator; at least 16 bytes.
     pub preset: Option<String>,
-    /// Tells whoever runs the server the secret of the first token, once.
+    /// Shows the operator the secret of the first token, once.
     pub tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -66,29 +64,28 @@ pub struct Admin {
     runtime: Option<Runtime>,
 }
 
-/// What all requests share.
 pub(crate) struct Office {
     pub(crate) server: Weak<Shared>,
     pub(crate) books: Books,
     pub(crate) access: Access,
     pub(crate) timing: Timing,
-    /// Decisions that people look at.
+    /// Live tails of decisions.
     pub(crate) looks: tail::Looks,
-    /// Whose word is taken for where a request comes from.
+    /// Proxies that are trusted for the client's address.
     pub(crate) proxies: ClientAddress,
 }
 
 impl Office {
-    /// Whether somebody can have a token: one that was preset, or one of a database.
+    /// Whether any token can exist: a preset one, or one of a database.
     pub(crate) fn lets_in(&self) -> bool {
         self.access.is_preset() || matches!(self.books, Books::Database(_))
     }
 }
 
 impl Admin {
-    /// Sets the desk up; what is wrong with the preset secret or the system, otherwise.
+    /// Fails if the preset secret is invalid or the system refuses a thread.
     ///
-    /// Not within an asynchronous task: it waits for the database, though not for ever.
+    /// Not within an asynchronous task: it waits for the database, for a bounded time.
     pub fn open(shared: &Arc<Shared>, config: AdminConfig) -> Result<Self, String> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -118,7 +115,7 @@ impl Admin {
 }
 
 impl Admin {
-    /// Does something on the desk's own threads; `None` where that panicked.
+    /// Runs on the API's own threads; `None` after a panic.
     fn on_threads<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -144,7 +141,7 @@ impl AdminApi for Admin {
     }
 }
 
-/// The answer where a handler panicked, which is a mistake of ours.
+/// The answer after a panic of a handler.
 fn broken() -> Response<Bytes> {
     let fault = Fault::new(
         http::StatusCode::INTERNAL_SERVER_ERROR,
@@ -156,12 +153,12 @@ fn broken() -> Response<Bytes> {
 
 impl Drop for Admin {
     fn drop(&mut self) {
-        // May be dropped within a task, where waiting is not allowed.
+        // This may be dropped within a task, where blocking is not allowed.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Threads that answer; databases are waited for without one.
+/// Waiting for databases takes no thread.
 const THREADS: usize = 2;

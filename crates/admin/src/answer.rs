@@ -1,4 +1,4 @@
-//! An answer on its way out, with the fields that every answer has.
+//! Responses, with the header fields that every response has.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
@@ -6,12 +6,10 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use tollgate_wire::v1;
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply(Response<Bytes>);
 
 impl Reply {
-    /// An answer with a body.
     pub(crate) fn text(kind: &'static str, body: impl Into<Bytes>) -> Self {
         let mut response = Response::new(body.into());
         let headers = response.headers_mut();
@@ -19,28 +17,26 @@ impl Reply {
         Self(response)
     }
 
-    /// A value in JSON, in numbers that every reader can hold.
+    /// Writes only numbers that every JSON parser can represent.
     pub(crate) fn json(value: &impl Serialize) -> Self {
         let mut body = Vec::new();
-        // Bodies of ours have text for names, so that nothing can fail.
+        // Keys of these bodies are strings, so that encoding cannot fail.
         let _ = v1::encode(value, &mut body);
         Self::text(JSON, body)
     }
 
-    /// An answer without a body.
     pub(crate) fn bare(status: StatusCode) -> Self {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
         Self(response)
     }
 
-    /// The same with another status.
     pub(crate) fn with(mut self, status: StatusCode) -> Self {
         *self.0.status_mut() = status;
         self
     }
 
-    /// The same with another field. A value that is none is left out.
+    /// Adds a header field. An invalid value is left out.
     pub(crate) fn line(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.0.headers_mut().append(name, value);
@@ -48,7 +44,6 @@ impl Reply {
         self
     }
 
-    /// The same with another field, where it has a value.
     pub(crate) fn lines(self, name: HeaderName, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.line(name, value),
@@ -56,12 +51,12 @@ impl Reply {
         }
     }
 
-    /// The same with the version of what it tells.
+    /// Adds the version as `ETag`.
     pub(crate) fn version(self, version: u64) -> Self {
         self.line(ETAG, &format!("\"{version}\""))
     }
 
-    /// As the server sends it: nobody keeps it, frames it, or takes it for something else.
+    /// Adds the fields against caching, framing and content sniffing.
     pub(crate) fn sent(self) -> Response<Bytes> {
         let mut response = self.0;
         let headers = response.headers_mut();
@@ -75,9 +70,8 @@ impl Reply {
     }
 }
 
-/// The type of JSON.
 pub(crate) const JSON: &str = "application/json";
-/// Fields of every answer that says nothing else.
+/// Fields of every response that does not set them itself.
 const ALWAYS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
     (

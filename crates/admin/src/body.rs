@@ -1,4 +1,4 @@
-//! Bodies: read, or refused with what is wrong and what was probably meant.
+//! Bodies: read, or refused with the error and the field that was probably meant.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -9,13 +9,12 @@ use tollgate_contract::nearest;
 
 use crate::fault::Fault;
 
-/// What a body says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Json,
     Yaml,
     Lines,
-    /// Nothing is said.
+    /// No `Content-Type`.
     Untold,
     Other,
 }
@@ -36,7 +35,7 @@ impl Kind {
     }
 }
 
-/// Reads a body of JSON; none is as good as an empty one.
+/// A missing body is read as an empty object.
 pub(crate) fn json<'a, T: Deserialize<'a>>(
     headers: &HeaderMap,
     body: &'a [u8],
@@ -55,7 +54,6 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(
     serde_json::from_slice(body).map_err(|error| wrong(&error))
 }
 
-/// A document as it was written, in JSON or YAML.
 pub(crate) fn document<'a>(headers: &HeaderMap, body: &'a [u8]) -> Result<&'a str, Fault> {
     let kind = Kind::of(headers);
     if matches!(kind, Kind::Other | Kind::Lines) {
@@ -69,7 +67,7 @@ pub(crate) fn document<'a>(headers: &HeaderMap, body: &'a [u8]) -> Result<&'a st
     text(body)
 }
 
-/// Documents with their places: one to a line, or those of a list in JSON.
+/// Documents with their places: one per line, or the items of a JSON list.
 pub(crate) fn documents(headers: &HeaderMap, body: &[u8]) -> Result<Vec<(usize, String)>, Fault> {
     match Kind::of(headers) {
         Kind::Json => {
@@ -88,7 +86,7 @@ pub(crate) fn documents(headers: &HeaderMap, body: &[u8]) -> Result<Vec<(usize, 
     }
 }
 
-/// A document alone, or one in a line with requests in the lines behind it: the document, and the lines.
+/// A single document, or one in the first line with requests in the lines after it. Returns the document and the lines.
 pub(crate) fn document_and_lines<'a>(
     headers: &HeaderMap,
     body: &'a [u8],
@@ -107,7 +105,6 @@ pub(crate) fn document_and_lines<'a>(
     Ok((first, Some(lines)))
 }
 
-/// Lines with their numbers.
 pub(crate) type NumberedLines<'a> = Vec<(usize, &'a str)>;
 
 fn text(body: &[u8]) -> Result<&str, Fault> {
@@ -125,7 +122,7 @@ fn wrong(error: &serde_json::Error) -> Fault {
     Fault::malformed(format!("the body {kind}: {said}{hint}"))
 }
 
-/// The field that was probably meant by the one that an error says is unknown.
+/// The field that was probably meant by an unknown one.
 fn meant(text: &str) -> Option<&str> {
     let text = text.strip_prefix("unknown field ")?;
     let mut names = text.split('`').skip(1).step_by(2);
@@ -133,5 +130,5 @@ fn meant(text: &str) -> Option<&str> {
     nearest(unknown, names)
 }
 
-/// The most letters of a mistake that are told.
+/// The most letters of an error that are shown.
 const SHOWN_MAX: usize = 300;

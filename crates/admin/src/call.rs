@@ -1,4 +1,4 @@
-//! One request at the desk: who asks, what for, and what it is asked of.
+//! One request to the API: caller, route, parameters and body.
 
 use std::sync::Arc;
 
@@ -15,15 +15,13 @@ use crate::body;
 use crate::fault::Fault;
 use crate::query::Query;
 
-/// One request.
 pub(crate) struct Call {
     pub(crate) office: Arc<Office>,
-    /// The server.
     pub(crate) shared: Arc<Shared>,
     pub(crate) caller: Caller,
-    /// What the route is about, where that is a kind of thing.
+    /// The kind of object that the route is about; of no meaning for other routes.
     pub(crate) kind: Kind,
-    /// What stands in the path where the route has a name in braces.
+    /// The parts of the path at the route's names in braces.
     pub(crate) names: Vec<String>,
     pub(crate) query: Query,
     pub(crate) request: Request<Bytes>,
@@ -31,22 +29,21 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// What stands in the path at the first name in braces.
+    /// The part of the path at the first name in braces.
     pub(crate) fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
     }
 
-    /// Reads the body as JSON.
     pub(crate) fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Fault> {
         body::json(self.request.headers(), self.request.body())
     }
 
-    /// The database, where there is one that takes changes.
+    /// The database, or why changes are not possible.
     pub(crate) fn database(&self) -> Result<&Database, Fault> {
         self.office.books.database()
     }
 
-    /// Why something is changed: the parameter `reason`, or else the header field.
+    /// The parameter `reason`, or else the header field.
     pub(crate) fn reason(&self) -> Result<String, Fault> {
         let told = self.query.text("reason")?.map(str::to_owned);
         let reason = match told {
@@ -63,14 +60,13 @@ impl Call {
         checked(reason)
     }
 
-    /// Where the request comes from, for the audit.
     pub(crate) fn origin(&self) -> String {
         self.client.to_string()
     }
 
-    /// Writes down what was tried.
+    /// Audits an attempt.
     ///
-    /// What was done stays done where that fails, so that the answer is the truth; the log has it then.
+    /// If this fails the change stays, so that the answer is true; the log has the entry instead.
     pub(crate) async fn audit(&self, what: &str, object: &str, outcome: &str) {
         let who = &*self.caller.name;
         tracing::info!(who, what, object, outcome, "management");
@@ -91,7 +87,7 @@ impl Call {
     }
 }
 
-/// A reason that can be kept.
+/// A reason that can be stored.
 pub(crate) fn checked(reason: String) -> Result<String, Fault> {
     if reason.len() > REASON_BYTES_MAX || reason.contains('\0') {
         let what = format!("a reason has at most {REASON_BYTES_MAX} bytes, and no NUL");

@@ -1,6 +1,6 @@
-//! What a change says it saw: `If-Match` with a version, or `If-None-Match: *` for nothing.
+//! The precondition of a change: `If-Match` with a version, or `If-None-Match: *` for nothing.
 //!
-//! Not here: who was first, which the database decides.
+//! Not here: the order of changes, which the database decides.
 
 use http::HeaderMap;
 use http::header::{HeaderValue, IF_MATCH, IF_NONE_MATCH};
@@ -9,21 +9,19 @@ use tollgate_catalogue_sql::Error;
 
 use crate::fault::Fault;
 
-/// What a request says it saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// Nothing is said.
+    /// No precondition.
     None,
-    /// There must be nothing.
+    /// The object must not exist.
     Nothing,
-    /// There must be something.
+    /// The object must exist.
     Any,
-    /// One of these versions; one that is no version fits nothing.
+    /// One of these versions; a tag that is not a version matches nothing.
     OneOf(Vec<u64>),
 }
 
 impl Condition {
-    /// What the head of a request says.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Fault> {
         let none = tags(headers, &IF_NONE_MATCH);
         let some = tags(headers, &IF_MATCH);
@@ -41,7 +39,7 @@ impl Condition {
         }
     }
 
-    /// What that means for something of which this is the present version.
+    /// Applies it to an object of this version; `None` for one that does not exist.
     pub(crate) fn seen(&self, present: Option<u64>) -> Result<Seen, Fault> {
         let conflict = || Fault::from(Error::Conflict { present });
         match (self, present) {
@@ -56,7 +54,6 @@ impl Condition {
     }
 }
 
-/// Whether a reader has this version already.
 pub(crate) fn is_known(headers: &HeaderMap, version: u64) -> bool {
     match tags(headers, &IF_NONE_MATCH) {
         None => false,
@@ -87,7 +84,7 @@ fn tags(headers: &HeaderMap, name: &http::HeaderName) -> Option<Tags> {
     Some(Tags::Of(versions.take(TAGS_MAX).collect()))
 }
 
-/// The most versions that are looked at.
+/// The most versions in one field.
 const TAGS_MAX: usize = 100;
 
 #[cfg(test)]

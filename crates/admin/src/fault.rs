@@ -1,4 +1,4 @@
-//! Why something was not done, in the one form that all refusals have.
+//! Refusals: one format for all of them.
 //!
 //! `{"error": {"code": "conflict", "message": "...what to do...", "version": 3}}`; `code` is for programs and `message`
 //! for people.
@@ -12,7 +12,6 @@ use tollgate_contract::{ContractErrors, nearest};
 
 use crate::answer::Reply;
 
-/// A refusal.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     status: StatusCode,
@@ -20,20 +19,18 @@ pub(crate) struct Fault {
     told: Box<Told>,
 }
 
-/// What is told of it.
 #[derive(Clone, Debug, Serialize)]
 struct Told {
     code: &'static str,
     message: String,
-    /// The present version, where that is the trouble.
+    /// The present version, for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    /// Mistakes with their places, or things in the way.
+    /// Errors with their places, or objects that prevent the change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     details: Vec<Detail>,
 }
 
-/// A mistake in a document, or something in the way.
 #[derive(Clone, Debug, Serialize)]
 struct Detail {
     message: String,
@@ -57,12 +54,12 @@ impl Fault {
         }
     }
 
-    /// The request itself is wrong.
+    /// The request does not parse.
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", message)
     }
 
-    /// Something is not among what there is; the nearest of that is named.
+    /// Names the most similar known word.
     pub(crate) fn unknown<'a>(
         what: &str,
         name: &str,
@@ -74,7 +71,7 @@ impl Fault {
         Self::malformed(format!("there is no {what} `{name}` here{hint}"))
     }
 
-    /// What was asked for makes no sense.
+    /// The request parses but is invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
     }
@@ -102,7 +99,7 @@ impl Fault {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    /// The guess was wrong, as too many before it.
+    /// Too many wrong secrets.
     pub(crate) fn guessing(seconds: u64) -> Self {
         let message = format!(
             "this token is wrong, and too many wrong ones came from this address; try again in {seconds} s, or at once with a right one"
@@ -111,12 +108,12 @@ impl Fault {
         fault.line(RETRY_AFTER, &seconds.to_string())
     }
 
-    /// Contracts come from a file, or from nowhere.
+    /// Contracts come from a file, or there are none.
     pub(crate) fn read_only(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "read_only", message)
     }
 
-    /// A change of something that is there must say what was seen of it.
+    /// A change of an existing object needs a precondition.
     pub(crate) fn unseen(version: u64) -> Self {
         let message = format!(
             "it is there already, with version {version}: say which version you saw, as `If-Match: \"{version}\"`"
@@ -138,27 +135,23 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     }
 
-    /// One word for it.
     pub(crate) fn code(&self) -> &'static str {
         self.told.code
     }
 
-    /// What to tell a person.
     pub(crate) fn message(&self) -> &str {
         &self.told.message
     }
 
-    /// Mistakes, or things in the way.
     pub(crate) fn details(&self) -> impl Iterator<Item = &str> {
         self.told.details.iter().map(|detail| &*detail.message)
     }
 
-    /// The status.
     pub(crate) const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The same with a word before what it says.
+    /// Prefixes the message.
     pub(crate) fn at(mut self, place: &str) -> Self {
         self.told.message.insert_str(0, place);
         self
@@ -253,5 +246,5 @@ fn plain(messages: Vec<String>) -> Vec<Detail> {
     messages.into_iter().map(detail).collect()
 }
 
-/// The most letters of a stranger's that are said again.
+/// The most letters of input that are repeated in messages.
 const SHOWN_MAX: usize = 100;

@@ -1,11 +1,13 @@
-//! The management API of a server: contracts, plans, assignments, keys, tokens, and who may do what.
+//! The management API of a server: contracts, plans, assignments, keys, tokens and roles.
 //!
-//! [`Admin`] is the desk that a server asks below `/admin` and `/console`. It answers on threads of its own, so that
-//! nobody who changes contracts keeps those waiting who are decided about. `route` is the table of what there is; each
+//! [`Admin`] answers requests below `/admin` and `/console`. It has its own threads, so that
+//! changes of contracts do not delay decisions. `route` is the table of routes; each
 //! resource is a file of its own.
 //!
-//! Deliberately absent: deciding (`tollgate-serve`), what documents mean (`tollgate-catalogue`), where they are kept
+//! Deliberately absent: deciding (`tollgate-serve`), what documents mean (`tollgate-catalogue`), their storage
 //! (`tollgate-catalogue-sql`), and the command line (`tollgate`).
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod access;
 mod admin;

@@ -1,4 +1,4 @@
-//! Lists, a page at a time: `limit` items after a cursor, which the page before gave as `next`.
+//! Lists, a page at a time: `limit` items after a cursor, which is the `next` of the previous page.
 
 use serde::Serialize;
 use tollgate_catalogue_sql::PAGE_MAX;
@@ -7,12 +7,10 @@ use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::query::Query;
 
-/// The parameters of every list.
 pub(crate) const AFTER: &str = "after";
-/// The other one.
 pub(crate) const LIMIT: &str = "limit";
 
-/// How many items a page may have: 50 unless something else is said.
+/// How many items a page may have: 50 by default.
 pub(crate) fn limit(query: &Query) -> Result<u64, Fault> {
     match query.number(LIMIT)? {
         None => Ok(LIMIT_DEFAULT),
@@ -21,7 +19,7 @@ pub(crate) fn limit(query: &Query) -> Result<u64, Fault> {
     }
 }
 
-/// A page of items; `cursor` tells where the next begins, where this one is full.
+/// `cursor` gives the start of the next page, if this one is full.
 pub(crate) fn page<T: Serialize>(items: &[T], limit: u64, cursor: impl Fn(&T) -> String) -> Reply {
     #[derive(Serialize)]
     struct Page<'a, T> {

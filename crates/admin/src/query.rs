@@ -1,13 +1,12 @@
-//! What follows the question mark of a path, and what stands between its slashes.
+//! Decodes the query string and the segments of a path.
 
 use crate::fault::Fault;
 
-/// The parameters of a request, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads parameters, of which only these are known.
+    /// Refuses parameters that are not in `known`.
     pub(crate) fn read(text: &str, known: &[&str]) -> Result<Self, Fault> {
         let mut pairs = Vec::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -31,13 +30,12 @@ impl Query {
         Ok(Self(pairs))
     }
 
-    /// Every value of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(is, _)| is == name);
         pairs.map(|(_, value)| &**value)
     }
 
-    /// The value of a parameter that may be given once.
+    /// Refuses a parameter that is given twice.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Fault> {
         let mut pairs = self.0.iter().filter(|(is, _)| is == name);
         let first = pairs.next().map(|(_, value)| &**value);
@@ -47,7 +45,6 @@ impl Query {
         Ok(first)
     }
 
-    /// A whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Fault> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
@@ -58,7 +55,6 @@ impl Query {
         number.map(Some).ok_or_else(|| Fault::malformed(what()))
     }
 
-    /// Whether something is asked for.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
         match self.text(name)? {
             None | Some("false" | "0") => Ok(false),
@@ -68,8 +64,8 @@ impl Query {
     }
 }
 
-/// The text that was written with `%` for what may not stand there; `None` where it is none, or one that no database
-/// keeps.
+/// Percent-decodes; `None` if the result is not UTF-8, or has characters that no database
+/// stores.
 pub(crate) fn decoded(text: &str, plus_is_space: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

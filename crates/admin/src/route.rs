@@ -1,6 +1,6 @@
-//! What there is below `/admin/v1`: one table of paths, methods, roles and parameters, and who answers.
+//! Routes below `/admin/v1`: one table of paths, methods, roles, parameters and handlers.
 //!
-//! Nothing is answered to whoever is not known, and nothing of what a role may not do. Not here: the answers
+//! Unknown callers, and roles without the right, get only a refusal. Not here: the handlers
 //! (`resource`).
 
 use std::future::ready;
@@ -30,33 +30,29 @@ use crate::resource::{
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send + 'a>>;
 type Handler = for<'a> fn(&'a Call) -> Answering<'a>;
 
-/// One way to ask.
 struct Route {
     method: Method,
-    /// With names in braces where any text may stand.
+    /// With names in braces for any text.
     path: String,
     role: Role,
-    /// The parameters that it takes.
     takes: &'static [&'static str],
-    /// What it is about, where that is a kind of thing.
+    /// The kind of object that it is about, if any.
     kind: Option<Kind>,
     handler: Handler,
 }
 
-/// One way to ask, as those see it who describe the interface.
+/// A route, for the description of the API.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// The method.
     pub method: Method,
-    /// The path, with names in braces where any text may stand.
+    /// With names in braces for any text.
     pub path: String,
-    /// The least role that may ask.
+    /// The least role that may call it.
     pub role: Role,
-    /// The parameters.
     pub takes: &'static [&'static str],
 }
 
-/// Everything that can be asked by whoever has a token.
+/// Every route that needs a token.
 pub fn described() -> impl Iterator<Item = Described> {
     ROUTES.iter().map(|route| Described {
         method: route.method.clone(),
@@ -66,7 +62,6 @@ pub fn described() -> impl Iterator<Item = Described> {
     })
 }
 
-/// Answers a request.
 pub(crate) async fn answer(office: Arc<Office>, visit: Visit) -> Response<Bytes> {
     let Some(shared) = office.server.upgrade() else {
         return Fault::unavailable("the server stops").answer().sent();
@@ -83,7 +78,7 @@ pub(crate) async fn answer(office: Arc<Office>, visit: Visit) -> Response<Bytes>
     answered.unwrap_or_else(Fault::answer).sent()
 }
 
-/// Whether the body of a request is worth waiting for: whoever must be known has to be.
+/// Whether to read the body: routes that need a caller are refused before it.
 pub(crate) async fn knock(office: Arc<Office>, visit: Visit) -> Knock {
     let path = visit.request.uri().path();
     let is_managed = path.starts_with(PREFIX);
@@ -121,7 +116,7 @@ async fn managed(
     Ok(answer.lines(SET_COOKIE, renewed.as_deref()))
 }
 
-/// Somebody whose token or session is good.
+/// A caller with a valid token or session.
 pub(crate) struct Authenticated {
     pub(crate) office: Arc<Office>,
     pub(crate) shared: Arc<Shared>,
@@ -129,7 +124,7 @@ pub(crate) struct Authenticated {
     pub(crate) client: ClientOrigin,
 }
 
-/// Answers somebody who is known, as far as the role goes.
+/// Checks the role, then answers.
 pub(crate) async fn known(
     known: Authenticated,
     request: Request<Bytes>,
@@ -167,7 +162,7 @@ pub(crate) async fn known(
     answered
 }
 
-/// Whoever comes by a session must come from a page of ours to change something.
+/// Changes by a session must come from a page of this server.
 fn check_page(office: &Office, caller: &Caller, request: &Request<Bytes>) -> Result<(), Fault> {
     let session = caller.session.as_ref();
     let Some(session) = session.filter(|_| is_change(request.method())) else {
@@ -194,7 +189,7 @@ fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
     )))
 }
 
-/// The route of a path and a method, and what stands in its braces.
+/// The route of a path and a method, and the values of its braces.
 fn find(method: &Method, path: &str) -> Result<(&'static Route, Vec<String>), Fault> {
     let method = if *method == Method::HEAD {
         &Method::GET
@@ -225,7 +220,7 @@ fn find(method: &Method, path: &str) -> Result<(&'static Route, Vec<String>), Fa
     )))
 }
 
-/// What stands in the braces of a route, where the path is one of its paths.
+/// The values of a route's braces; `None` if the path does not match.
 fn fits(route: &str, path: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut parts = path.split('/');
@@ -240,14 +235,13 @@ fn fits(route: &str, path: &str) -> Option<Vec<String>> {
     parts.next().is_none().then_some(names)
 }
 
-/// Where the interface is.
 pub(crate) const PREFIX: &str = "/admin/v1";
-/// The most letters of a path that are said again.
+/// The most letters of a path that are repeated in messages.
 const SHOWN_MAX: usize = 100;
 
 type Row = (Method, &'static str, Role, &'static [&'static str], Handler);
 
-/// What can be asked of every kind of thing.
+/// Routes of every kind of object.
 static OF_A_KIND: [Row; 8] = [
     (
         Method::GET,
@@ -430,7 +424,7 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let route = |prefix: &str, row: &Row, kind| Route {
         method: row.0.clone(),
         path: format!("{prefix}{}", row.1),
-        // Whoever helps a customer may give that one another plan, or none.
+        // Support staff may change the plan of a customer.
         role: match kind {
             Some(Kind::Assignment | Kind::Ban) => row.2.min(Role::Operator),
             _ => row.2,
@@ -443,11 +437,10 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let kinds = KINDS
         .iter()
         .flat_map(|(prefix, kind)| OF_A_KIND.iter().map(|row| route(prefix, row, Some(*kind))));
-    // Paths without names come first: `import` is no assignment.
+    // Paths without names come first: `import` is not an assignment.
     others.chain(kinds).collect()
 });
 
-/// Kinds of things, and where they are.
 const KINDS: [(&str, Kind); 4] = [
     ("/contracts", Kind::Contract),
     ("/plans", Kind::Plan),

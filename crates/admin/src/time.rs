@@ -1,4 +1,4 @@
-//! Times as answers tell them.
+//! Times as text in answers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,16 +14,15 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Nanoseconds since the epoch as `2026-12-31T23:00:00Z`.
 pub(crate) fn told(nanos: u64) -> String {
-    // Times of ours end before the year 2554, which it knows.
+    // `u64` nanoseconds end in the year 2554, which it supports.
     Timestamp::from_nanosecond(i128::from(nanos))
         .map_or_else(|_| String::new(), |time| time.to_string())
 }
 
-/// Such a text as nanoseconds since the epoch.
+/// Reads such a text as nanoseconds since the epoch.
 pub(crate) fn read(text: &str) -> Option<u64> {
     let time: Timestamp = text.parse().ok()?;
     u64::try_from(time.as_nanosecond()).ok()
 }
 
-/// A second in nanoseconds.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;

@@ -1,6 +1,6 @@
-//! How long answers took, minute by minute of the last hour, for those who look at it later.
+//! How long answers took, minute by minute of the last hour, for later reads.
 //!
-//! The meter knows the last minute only, so somebody notes it every ten seconds. Not here: measuring.
+//! The meter only has the last minute, so a task records it every ten seconds. Not here: measuring.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -16,9 +16,8 @@ use crate::admin::Office;
 pub(crate) struct Timing(Mutex<BTreeMap<u64, Percentiles>>);
 
 impl Timing {
-    /// Notes how long answers take now.
     pub(crate) fn note(&self, top: &Top) {
-        // Nothing came, so that there is nothing to note.
+        // No requests, so there is nothing to record.
         if top.latency.p99_us <= 0.0 {
             return;
         }
@@ -30,13 +29,12 @@ impl Timing {
         }
     }
 
-    /// What was noted in a minute.
     pub(crate) fn at(&self, minute: u64) -> Option<Percentiles> {
         self.0.lock().get(&minute).copied()
     }
 }
 
-/// Notes times until nobody wants them any more.
+/// Records times while `office` lives.
 pub(crate) async fn keep(office: Weak<Office>) {
     let mut tick = tokio::time::interval(EVERY);
     loop {
@@ -55,7 +53,6 @@ pub(crate) async fn keep(office: Weak<Office>) {
 
 const EVERY: Duration = Duration::from_secs(10);
 const MINUTE_MS: u64 = 60_000;
-/// The minutes that are remembered.
 const MINUTES_MAX: usize = 61;
 
 #[cfg(test)]

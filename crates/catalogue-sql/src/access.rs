@@ -1,6 +1,6 @@
-//! Who may do what: tokens.
+//! Tokens and roles.
 //!
-//! Of a secret only its SHA-256 is kept; it has 256 random bits, so that nothing slower is needed. Not here: doors.
+//! A secret is stored only as SHA-256; it has 256 random bits, so a slow hash is not needed. Not here: listeners.
 
 use ring::digest::{SHA256, digest};
 use serde::Serialize;
@@ -10,11 +10,11 @@ use crate::database::{Database, now_ns};
 use crate::error::Error;
 use crate::shapes::hex;
 
-/// What a token may do; each may what the one before it may.
+/// Ordered: each role includes the rights of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Looks.
+    /// Reads.
     Viewer,
     /// Acts on keys.
     Operator,
@@ -23,10 +23,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -35,7 +33,6 @@ impl Role {
         }
     }
 
-    /// The role with that word.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
@@ -44,36 +41,31 @@ impl Role {
 /// A token, without its secret. Times are nanoseconds since the UNIX epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AdminToken {
-    /// Names it for ever.
+    /// Never reused.
     pub id: String,
-    /// What people call it.
     pub name: String,
-    /// What it may do.
     pub role: Role,
-    /// When it was made.
     pub created_ns: u64,
-    /// When it ends by itself.
+    /// `None` does not expire.
     pub expires_ns: Option<u64>,
-    /// When it was revoked.
     pub revoked_ns: Option<u64>,
-    /// When it was last used, to about a minute.
+    /// Last use, to about a minute.
     pub used_ns: Option<u64>,
-    /// What is kept of its secret, by [`digest_of`]; told to nobody.
+    /// See [`digest_of`]; must not be shown.
     #[serde(skip)]
     pub digest: String,
 }
 
 impl AdminToken {
-    /// Whether it may be used at a time.
+    /// Neither expired nor revoked.
     pub fn is_valid(&self, now_ns: u64) -> bool {
         self.revoked_ns.is_none() && self.expires_ns.is_none_or(|expires| now_ns < expires)
     }
 }
 
-/// A token that was just made; its secret is shown once and kept nowhere.
+/// A new token; its secret is shown once and not stored.
 #[derive(Clone)]
 pub struct NewToken {
-    /// The token.
     pub token: AdminToken,
     /// What to send as `Authorization: Bearer`.
     pub secret: String,
@@ -88,7 +80,7 @@ impl core::fmt::Debug for NewToken {
 }
 
 impl Database {
-    /// Makes a token; `secret` is one that was chosen before, at least 16 bytes, or a fresh one.
+    /// `secret` is preset, at least 16 bytes; `None` draws a random one.
     pub async fn add_token(
         &self,
         name: &str,
@@ -128,7 +120,7 @@ impl Database {
         Ok(NewToken { token, secret })
     }
 
-    /// The token with that secret; whether it may be used is another question.
+    /// Also returns tokens that are expired or revoked.
     pub async fn token(&self, secret: &str) -> Result<Option<AdminToken>, Error> {
         const OF: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
@@ -137,7 +129,7 @@ impl Database {
         Ok(tokens.into_iter().next())
     }
 
-    /// All tokens, the oldest first; at most a thousand.
+    /// All tokens, oldest first; at most a thousand.
     pub async fn tokens(&self) -> Result<Vec<AdminToken>, Error> {
         const ALL: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
@@ -145,7 +137,7 @@ impl Database {
         self.tokens_by(ALL, Vec::new()).await
     }
 
-    /// Tokens that may be used now; at most ten thousand, the newest first.
+    /// At most ten thousand, newest first.
     pub async fn valid_tokens(&self) -> Result<Vec<AdminToken>, Error> {
         const VALID: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
@@ -155,7 +147,7 @@ impl Database {
             .await
     }
 
-    /// Ends a token: whether there was one that had not ended.
+    /// Returns whether it was valid before.
     pub async fn revoke_token(&self, id: &str) -> Result<bool, Error> {
         const REVOKE: &str = "
             UPDATE catalogue_token SET revoked_ns = $2 WHERE id = $1 AND revoked_ns IS NULL";
@@ -165,7 +157,7 @@ impl Database {
             > 0)
     }
 
-    /// Remembers that a token was used, once in a while.
+    /// Stores the time of use. Call it rarely.
     pub async fn touch_token(&self, id: &str) -> Result<(), Error> {
         const TOUCH: &str = "
             UPDATE catalogue_token SET used_ns = $2 WHERE id = $1 AND (used_ns IS NULL OR used_ns < $3)";
@@ -227,7 +219,7 @@ fn check_words(name: &str, secret: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is kept of a secret: its SHA-256 in digits.
+/// SHA-256 in hexadecimal.
 pub fn digest_of(secret: &str) -> String {
     hex(digest(&SHA256, secret.as_bytes()).as_ref())
 }
@@ -240,6 +232,6 @@ fn chance(bytes: usize) -> Result<String, Error> {
 
 const NAME_BYTES_MAX: usize = 256;
 const SECRET_BYTES_MIN: usize = 16;
-/// The most tokens that are told to be valid.
+/// Bound of [`Database::valid_tokens`].
 const VALID_MAX: u64 = 10_000;
 const MINUTE_NS: u64 = 60_000_000_000;

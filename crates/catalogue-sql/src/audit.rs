@@ -1,4 +1,4 @@
-//! What was tried, by whom, from where: written with every change, and by whoever refuses one.
+//! The audit: written with every change, and by code that refuses one.
 
 use serde::Serialize;
 use tollgate_catalogue::Change;
@@ -9,27 +9,21 @@ use crate::database::{Database, now_ns};
 use crate::error::Error;
 use crate::shapes::hex;
 
-/// One line of the audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
-    /// Its place in the order of time; given when it is written.
+    /// Ordered by time; assigned when written.
     pub id: String,
-    /// When: nanoseconds since the UNIX epoch; given when it is written.
+    /// Nanoseconds since the UNIX epoch; assigned when written.
     pub at_ns: u64,
-    /// Who.
     pub who: String,
-    /// From where.
     pub origin: String,
-    /// What was tried.
+    /// The attempted action.
     pub what: String,
-    /// With what.
     pub object: String,
-    /// What came of it.
     pub outcome: String,
 }
 
 impl AuditEntry {
-    /// A change that was made.
     pub(crate) fn of(change: &Change, origin: &str) -> Self {
         let what = match (&change.before, &change.after) {
             (None, _) => "create",
@@ -48,7 +42,6 @@ impl AuditEntry {
 }
 
 impl Database {
-    /// Writes down what was tried.
     pub async fn audit(&self, entry: &AuditEntry) -> Result<(), Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
@@ -59,7 +52,7 @@ impl Database {
         .await
     }
 
-    /// What was tried before the line of that id, the newest first.
+    /// Entries before that id, newest first.
     pub async fn audited(
         &self,
         before: Option<String>,
@@ -90,7 +83,7 @@ impl Database {
         .await
     }
 
-    /// Drops what was tried before a time: how many lines.
+    /// Returns the number of deleted entries.
     pub async fn forget_audit(&self, before_ns: u64) -> Result<u64, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
@@ -125,7 +118,7 @@ pub(crate) async fn keep(connection: &mut Connection, entry: &AuditEntry) -> Res
     Ok(())
 }
 
-/// What strangers send may be long, and may have what no database keeps.
+/// Input may be long, and may have characters that no database stores.
 fn printable(text: &str) -> String {
     text.chars()
         .filter(|letter| *letter != '\0')
@@ -135,5 +128,5 @@ fn printable(text: &str) -> String {
 
 /// The most letters of a field of the audit.
 const LETTERS_MAX: usize = 1000;
-/// After every id.
+/// Sorts after every id.
 const LAST: &str = "~";

@@ -1,4 +1,4 @@
-//! Changes as rows: written with what they changed, and read again.
+//! Changes as rows: written with the objects they change, and read.
 
 use serde_json::{Value as Json, json};
 use tollgate_catalogue::{Change, Document, Edit, Kind};
@@ -9,7 +9,7 @@ use crate::database::Database;
 use crate::error::Error;
 
 impl Database {
-    /// The changes after a revision, the oldest first; at most `limit`, and at most [`PAGE_MAX`].
+    /// The changes after a revision, oldest first; at most `limit`, and at most [`PAGE_MAX`].
     pub async fn changes(&self, after: u64, limit: u64) -> Result<Vec<Change>, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
@@ -20,7 +20,7 @@ impl Database {
         .await
     }
 
-    /// The versions of one thing below `before`, the newest first.
+    /// The versions of one object below `before`, newest first.
     pub async fn history(
         &self,
         kind: Kind,
@@ -48,7 +48,7 @@ impl Database {
         .await
     }
 
-    /// When versions of things were made, in nanoseconds since the epoch, by id. What an import brought is not among
+    /// Times of versions, in nanoseconds since the epoch, by id. Imported objects are not among
     /// them.
     pub async fn changed_at(
         &self,
@@ -87,7 +87,7 @@ pub(crate) async fn changes_after(
     rows.iter().map(change).collect()
 }
 
-/// The document that a thing had at a version: `None` is no such version, `Some(None)` that it was deleted.
+/// The document of an object at a version: `None` is no such version, `Some(None)` that it was deleted.
 pub(crate) async fn document_at(
     connection: &mut Connection,
     edit: &Edit,
@@ -105,7 +105,7 @@ pub(crate) async fn document_at(
     ];
     let rows = connection.rows(AROUND, values).await?;
     let changes: Vec<Change> = rows.iter().map(change).collect::<Result<_, _>>()?;
-    // What an import brought has no change of its own; the first edit tells what it was.
+    // An import has no change of its own; the first edit has the document before it.
     Ok(changes.into_iter().next().map(|change| {
         if change.version == version {
             change.after

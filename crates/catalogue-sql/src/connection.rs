@@ -1,6 +1,6 @@
 //! One connection to either database: the same statements, the same values, the same rows.
 //!
-//! Statements are written for `PostgreSQL`; the few words that `SQLite` has otherwise are changed here. Not here:
+//! Statements are written for `PostgreSQL`; the few words that differ in `SQLite` are replaced here. Not here:
 //! statements.
 
 use std::borrow::Cow;
@@ -13,31 +13,22 @@ use tollgate_sqlite::{OpenedConnection, ScriptConnection as _};
 
 use crate::error::Error;
 
-/// A connection.
 #[derive(Debug)]
 pub enum Connection {
-    /// A file.
     Sqlite(Box<OpenedConnection>),
-    /// A server.
     Postgres(Box<PgConnection>),
 }
 
-/// A value of a statement.
 #[derive(Clone, Debug)]
 pub enum SqlValue {
-    /// A number.
     Number(Option<i64>),
-    /// A text.
     Text(Option<String>),
     /// For `= ANY($1)`.
     Texts(Vec<String>),
 }
 
-/// A row that was read.
 pub enum SqlRow {
-    /// Of a file.
     Sqlite(SqliteRow),
-    /// Of a server.
     Postgres(PgRow),
 }
 
@@ -56,7 +47,7 @@ macro_rules! bound {
 }
 
 impl Connection {
-    /// Does a statement: how many rows it changed.
+    /// Returns the number of changed rows.
     pub async fn execute(
         &mut self,
         statement: &'static str,
@@ -79,7 +70,6 @@ impl Connection {
         }
     }
 
-    /// The rows of a statement.
     pub async fn rows(
         &mut self,
         statement: &'static str,
@@ -112,7 +102,6 @@ impl Connection {
         Ok(self.rows(statement, values).await?.into_iter().next())
     }
 
-    /// Does several statements without values.
     pub async fn script(&mut self, statements: &str) -> Result<(), Error> {
         let statements = self.worded(statements);
         match self {
@@ -122,7 +111,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Statements in the words of this database: texts are compared byte by byte, whatever its language.
+    /// Adapts statements to this database: texts are compared byte by byte, regardless of its locale.
     pub(crate) fn worded(&self, statements: &str) -> String {
         let text = match self {
             Self::Sqlite(_) => "TEXT",
@@ -131,17 +120,17 @@ impl Connection {
         statements.replace("{text}", text)
     }
 
-    /// Begins a transaction that will write.
+    /// Begins a read-write transaction.
     pub async fn begin(&mut self) -> Result<(), Error> {
         let begin = match self {
-            // Whoever will write waits here, not in the middle.
+            // Writers wait here, not in the middle.
             Self::Sqlite(_) => "BEGIN IMMEDIATE",
             Self::Postgres(_) => "BEGIN",
         };
         self.script(begin).await
     }
 
-    /// Begins a transaction that sees one moment.
+    /// Begins a read transaction with a consistent snapshot.
     pub async fn begin_reading(&mut self) -> Result<(), Error> {
         let begin = match self {
             Self::Sqlite(_) => "BEGIN DEFERRED",
@@ -150,17 +139,15 @@ impl Connection {
         self.script(begin).await
     }
 
-    /// Ends a transaction: all of it is done.
     pub async fn commit(&mut self) -> Result<(), Error> {
         self.script("COMMIT").await
     }
 
-    /// Ends a transaction: nothing of it is done.
     pub async fn rollback(&mut self) -> Result<(), Error> {
         self.script("ROLLBACK").await
     }
 
-    /// Whether somebody is there. A file always is.
+    /// Whether the server answers. A file always does.
     pub(crate) async fn is_alive(&mut self) -> bool {
         match self {
             Self::Sqlite(_) => true,
@@ -168,14 +155,12 @@ impl Connection {
         }
     }
 
-    /// Whether it is a server.
     pub const fn is_postgres(&self) -> bool {
         matches!(self, Self::Postgres(_))
     }
 }
 
 impl SqlRow {
-    /// The text in a column.
     pub fn text(&self, column: usize) -> Result<String, Error> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column)?,
@@ -183,7 +168,6 @@ impl SqlRow {
         })
     }
 
-    /// The text in a column that may have none.
     pub fn text_if_any(&self, column: usize) -> Result<Option<String>, Error> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column)?,
@@ -191,13 +175,11 @@ impl SqlRow {
         })
     }
 
-    /// The number in a column.
     pub fn number(&self, column: usize) -> Result<u64, Error> {
         let number = self.number_if_any(column)?;
         number.ok_or_else(|| Error::Broken("a number is missing".into()))
     }
 
-    /// The number in a column that may have none.
     pub fn number_if_any(&self, column: usize) -> Result<Option<u64>, Error> {
         let number: Option<i64> = match self {
             Self::Sqlite(row) => row.try_get(column)?,
@@ -244,7 +226,7 @@ impl From<Vec<String>> for SqlValue {
     }
 }
 
-/// Refuses what one of the databases would not keep, so that both say the same.
+/// Refuses values that one of the databases would not store, so that both behave the same.
 fn check(values: &[SqlValue]) -> Result<(), Error> {
     let has_nul = |value: &SqlValue| match value {
         SqlValue::Number(_) => false,
@@ -285,5 +267,5 @@ fn for_sqlite(statement: &str) -> Cow<'_, str> {
     statement
 }
 
-/// Stands for the lists in a list that is the first value.
+/// Placeholder for the rows in the first value.
 const ROWS: &str = "{rows}";

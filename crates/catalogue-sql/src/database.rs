@@ -1,6 +1,6 @@
-//! The handle of a database: where it is, and that every call ends in time.
+//! The handle of a database: its address, and the deadline of every call.
 //!
-//! Not here: what is asked (`read`, `write`, `import`, `access`, `audit`).
+//! Not here: the queries (`read`, `write`, `import`, `access`, `audit`).
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -13,27 +13,24 @@ use crate::error::Error;
 use crate::pool::{DatabaseOptions, DatabasePool, PooledConnection};
 use crate::snapshot::Snapshot;
 
-/// Where the database is.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A file; it is made where there is none.
+    /// A file; created if missing.
     Sqlite(PathBuf),
-    /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
+    /// `postgres://user:password@host/database?sslmode=verify-full`; must not be logged.
     Postgres(String),
 }
 
-/// A database and what may be asked of it.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it is.
     pub source: Source,
-    /// How long a call may take.
+    /// Deadline of a call.
     pub time: Duration,
-    /// Connections at most.
+    /// The most connections.
     pub connections: usize,
-    /// The most bytes a file may have; `None` leaves that to the disk.
+    /// The largest size of a file, in bytes; `None` for no limit.
     pub bytes_max: Option<u64>,
-    /// Who must have signed the certificate of a server, in PEM; the usual authorities where absent.
+    /// Certificate authorities in PEM; `None` for the usual ones.
     pub ca: Option<PathBuf>,
 }
 
@@ -50,7 +47,6 @@ impl Config {
     }
 }
 
-/// Contracts, plans, assignments, their history, and who may change them.
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) pool: Arc<DatabasePool>,
@@ -59,16 +55,16 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a database and brings its tables up to date.
+    /// Also migrates the tables.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let database = Self::lazy(config)?;
         database.in_time(database.take_once()).await?;
         Ok(database)
     }
 
-    /// A database that is connected to when it is first asked: it may be away at the start.
+    /// Connects on first use: the database may be unavailable at the start.
     pub fn lazy(config: &Config) -> Result<Self, Error> {
-        // Whoever waits for a lock is told so before the whole call is late.
+        // Waiting for a lock ends before the deadline of the call.
         let patience = config.time * 3 / 4;
         let options = options(config, patience)?;
         Ok(Self {
@@ -78,12 +74,12 @@ impl Database {
         })
     }
 
-    /// A connection, for those who keep other tables beside these.
+    /// For other tables in the same database.
     pub async fn take(&self) -> Result<PooledConnection<'_>, Error> {
         self.pool.take().await
     }
 
-    /// The file, where it is one.
+    /// `None` for a server.
     pub fn file(&self) -> Option<Arc<File>> {
         self.pool.file()
     }
@@ -93,7 +89,7 @@ impl Database {
         Ok(())
     }
 
-    /// Ends a call when its time is up. What it had begun is undone with its connection.
+    /// Enforces the deadline. An open transaction is rolled back with its connection.
     pub async fn in_time<T>(
         &self,
         call: impl Future<Output = Result<T, Error>>,
@@ -123,9 +119,10 @@ fn options(config: &Config, patience: Duration) -> Result<DatabaseOptions, Error
                     format!("{}ms", config.time.as_millis()),
                 ),
                 ("lock_timeout", format!("{}ms", patience.as_millis())),
-                // Tables that just grew look small to the planner, and every statement here has an index.
+                // Statistics lag behind growing tables, which then look small to the planner, and every statement
+                // here has an index.
                 ("enable_seqscan", "off".to_owned()),
-                // What has none, as the row of the revision, then seems worth compiling.
+                // Statements without an index, as for the row of the revision, then look expensive enough to compile.
                 ("jit", "off".to_owned()),
             ]);
             Ok(DatabaseOptions::Postgres(Box::new(options)))
@@ -133,7 +130,6 @@ fn options(config: &Config, patience: Duration) -> Result<DatabaseOptions, Error
     }
 }
 
-/// Nanoseconds since the epoch.
 pub(crate) fn now_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -141,5 +137,5 @@ pub(crate) fn now_ns() -> u64 {
     })
 }
 
-/// The size of a page of a file, unless somebody chose another.
+/// The size of a page of a file, unless another was chosen.
 const PAGE_BYTES: u64 = 4096;

@@ -1,4 +1,4 @@
-//! What may go wrong with a database, in words that say who has to do something.
+//! Errors of a database; messages say who has to act.
 
 use core::fmt;
 use std::io::ErrorKind;
@@ -6,34 +6,33 @@ use std::io::ErrorKind;
 use tollgate_catalogue::{Kind, Refusal};
 use tollgate_sqlite::{DatabaseFault, FileError, MigrateError, why};
 
-/// Why there is no answer. Unless said otherwise nothing was changed.
+/// Unless a variant says otherwise nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// What was asked for is not allowed.
+    /// The request is not allowed.
     Refused(Refusal),
-    /// Somebody else was there first: the version now, or none where there is nothing.
+    /// Another change was first.
     Conflict {
-        /// The present version.
+        /// The present version; `None` if the object does not exist.
         present: Option<u64>,
     },
-    /// Not in time. A write may have been made.
+    /// Deadline exceeded. A write may have been made.
     Late,
-    /// Others hold the database for longer than may be waited.
+    /// Another transaction holds the lock for too long.
     Locked,
-    /// There is no room for more.
+    /// Disk, memory or connections are exhausted.
     Full,
-    /// The database takes no writes.
     ReadOnly,
-    /// It cannot be reached, or went away. A write may have been made.
+    /// It cannot be reached, or the connection was lost. A write may have been made.
     Away(String),
-    /// It does not accept who we say we are, or we do not accept who it says it is.
+    /// Authentication failed, in either direction.
     Forbidden(String),
-    /// What is in it makes no sense to this program.
+    /// Its data does not parse.
     Broken(String),
 }
 
 impl Error {
-    /// One word for it, for metrics and answers.
+    /// For metrics and answers.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
@@ -48,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Whether the database answered, so that its connection is as good as before.
+    /// Whether the database answered, so that its connection is still usable.
     pub(crate) const fn is_an_answer(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Conflict { .. })
     }
@@ -104,7 +103,7 @@ impl From<sqlx::Error> for Error {
             DatabaseFault::ReadOnly => Self::ReadOnly,
             DatabaseFault::Full => Self::Full,
             DatabaseFault::Forbidden => Self::Forbidden(why(&error)),
-            // Our tables are not as they should be.
+            // The tables are not as expected.
             DatabaseFault::Statement | DatabaseFault::Broken | DatabaseFault::Foreign => {
                 Self::Broken(why(&error))
             }

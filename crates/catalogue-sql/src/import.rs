@@ -1,7 +1,7 @@
 //! Many assignments at once: batches, each a transaction with one statement for its rows.
 //!
-//! An assignment that is there already and says the same is passed over, so that an import that was interrupted is just
-//! done again. Not here: files.
+//! An assignment that exists with the same content is skipped, so that an interrupted import can
+//! be repeated. Not here: files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,31 +23,27 @@ use crate::write::check_others;
 /// The most assignments of one batch.
 const BATCH_MAX: usize = 2000;
 
-/// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Assignments that are new.
     pub made: u64,
-    /// Assignments that were there already.
+    /// Assignments that existed already.
     pub same: u64,
-    /// The last revision.
     pub revision: u64,
 }
 
-/// An import under way. What is added goes to the database in batches; [`Importer::finish`] sends the last.
+/// Added assignments go to the database in batches; [`Importer::finish`] sends the last.
 #[derive(Debug)]
 pub struct Importer<'a> {
     database: &'a Database,
     author: String,
     reason: String,
     waiting: Vec<String>,
-    /// Shapes that made sense to the catalogue of that revision.
+    /// Shapes that are valid in the catalogue of that revision.
     suited: (u64, BTreeSet<AssignmentShape>),
     done: Imported,
 }
 
 impl Database {
-    /// Begins an import.
     pub fn import(&self, author: &str, reason: &str) -> Importer<'_> {
         Importer {
             database: self,
@@ -61,8 +57,9 @@ impl Database {
 }
 
 impl Importer<'_> {
-    /// Adds an assignment, as YAML or JSON. A mistake may be told later, when its batch is sent; its batch is not made
-    /// then.
+    /// Adds an assignment, as YAML or JSON. An error may be reported later, when its batch is sent; the batch is then
+    /// not
+    /// stored.
     pub async fn add(&mut self, text: String) -> Result<(), Error> {
         self.waiting.push(text);
         if self.waiting.len() < BATCH_MAX {
@@ -71,7 +68,7 @@ impl Importer<'_> {
         self.send().await
     }
 
-    /// Sends what waits: what the whole import did.
+    /// Sends the last batch. Returns the totals of the import.
     pub async fn finish(mut self) -> Result<Imported, Error> {
         if !self.waiting.is_empty() {
             self.send().await?;
@@ -128,13 +125,13 @@ impl Importer<'_> {
         }
         insert(connection, &fresh).await?;
         done.revision = revision + 1;
-        // The catalogue is as before.
+        // The catalogue is unchanged.
         self.suited.0 = done.revision;
         self.keep(connection, done).await?;
         Ok(done)
     }
 
-    /// Reads an assignment; whether its shape makes sense is asked once.
+    /// Reads an assignment; each shape is checked once.
     fn read(&mut self, catalogue: &Catalogue, text: &str) -> Result<Read, Error> {
         let suited = |shape: &AssignmentShape| self.suited.1.contains(shape);
         let read = catalogue.assignment_but_for(text, suited)?;
@@ -173,7 +170,7 @@ impl Importer<'_> {
 
 type Read = (Assignment, Document);
 
-/// Those that are not there yet; refuses what does not go with what is.
+/// Those that do not exist yet; refuses conflicts with existing ones.
 async fn without_present(connection: &mut Connection, read: Vec<Read>) -> Result<Vec<Read>, Error> {
     const OF: &str = "
         SELECT id, identity, document FROM catalogue_assignment WHERE identity = ANY($1)
@@ -224,7 +221,7 @@ async fn without_present(connection: &mut Connection, read: Vec<Read>) -> Result
 }
 
 async fn insert(connection: &mut Connection, fresh: &[Read]) -> Result<(), Error> {
-    // One that was deleted before counts its versions on.
+    // One that was deleted before continues its versions.
     const INSERT: &str = "
         INSERT INTO catalogue_assignment (id, identity, shape, then_shape, version, document)
             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3,
@@ -255,7 +252,6 @@ async fn insert(connection: &mut Connection, fresh: &[Read]) -> Result<(), Error
     Ok(())
 }
 
-/// What the change of an import is called.
 const IMPORT: &str = "import";
-/// Shapes that are remembered to make sense.
+/// Shapes that are remembered as valid.
 const SUITED_MAX: usize = 100_000;

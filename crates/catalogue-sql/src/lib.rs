@@ -1,12 +1,14 @@
-//! Where contracts, plans and assignments are kept, with their history and who may change them: `SQLite` or
+//! Storage of contracts, plans and assignments, with their history and tokens: `SQLite` or
 //! `PostgreSQL`.
 //!
 //! [`Database`] is the handle. Contracts and plans are in memory, as of one revision ([`Database::snapshot`]);
 //! assignments are looked up key by key ([`Database::lookup`]). Every write is one transaction that checks, changes and
-//! remembers ([`Database::put`]), and every call ends by its deadline with an answer or a typed [`Error`].
+//! records ([`Database::put`]), and every call ends by its deadline with an answer or a typed [`Error`].
 //!
-//! Deliberately absent: what documents mean and whether they go together (`tollgate-catalogue`), doors, and when to ask
-//! again.
+//! Deliberately absent: the meaning and consistency of documents (`tollgate-catalogue`), listeners, and
+//! polling.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod access;
 mod audit;

@@ -1,6 +1,6 @@
-//! The steps by which tables come to be, and are brought up to date.
+//! The migration steps of the tables.
 //!
-//! Not here: how steps are taken (`tollgate-sqlite`).
+//! Not here: running them (`tollgate-sqlite`).
 
 use tollgate_sqlite::Steps;
 
@@ -24,7 +24,7 @@ pub(crate) async fn migrate(connection: &mut Connection) -> Result<(), Error> {
             "SELECT count(*) FROM sqlite_schema WHERE name = 'catalogue_migration'"
         },
         last: "SELECT coalesce(max(step), 0) FROM catalogue_migration",
-        // Whoever brings the tables up to date at once takes turns by this number.
+        // Concurrent migrations take turns by this lock number.
         begin: if connection.is_postgres() {
             "BEGIN; SELECT pg_advisory_xact_lock(1952805228);
              CREATE TABLE IF NOT EXISTS catalogue_migration (step BIGINT PRIMARY KEY)"

@@ -1,6 +1,6 @@
-//! Connections: at most so many, made when they are needed, dropped when anything went wrong with them.
+//! Connections: bounded in number, opened on demand, dropped after any error.
 //!
-//! Not here: deadlines; whoever takes a connection has one.
+//! Not here: deadlines; the caller sets one.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,13 +28,13 @@ pub(crate) struct DatabasePool {
     options: DatabaseOptions,
     patience: Duration,
     idle: Arc<Mutex<Vec<Connection>>>,
-    /// Held by the task that saves what a connection has of a file that is gone.
+    /// Held by the task that saves the data of a removed file.
     saving: Arc<tokio::sync::Mutex<()>>,
     permits: Arc<Semaphore>,
     is_migrated: AtomicBool,
 }
 
-/// A connection and the right to have one. One that is not given back is closed, and what it had begun is undone.
+/// A connection and its permit. Dropping it without [`Self::done`] closes it, which rolls back its transaction.
 #[derive(Debug)]
 pub struct PooledConnection<'a> {
     connection: Connection,
@@ -43,7 +43,7 @@ pub struct PooledConnection<'a> {
 }
 
 impl DatabasePool {
-    /// At most so many connections; `patience` is how long to wait for others to let go of the database.
+    /// `patience`: how long to wait for locks of others.
     pub(crate) fn new(options: DatabaseOptions, connections: usize, patience: Duration) -> Self {
         Self {
             options,
@@ -76,7 +76,7 @@ impl DatabasePool {
         })
     }
 
-    /// A connection that was used before, if one still answers, and has the file that is at the path.
+    /// An idle connection, if one still answers, and has the file that is at the path.
     async fn alive(&self) -> Result<Option<Connection>, Error> {
         loop {
             let idle = lock(&self.idle).pop();
@@ -96,8 +96,8 @@ impl DatabasePool {
         }
     }
 
-    /// The connection, unless it was closed as its file is no longer there. To save what it has may take longer than
-    /// anybody waits.
+    /// The connection, unless it was closed because its file is gone. Saving its data may take longer than
+    /// any caller waits.
     async fn checked(
         &self,
         file: &Arc<File>,
@@ -115,7 +115,7 @@ impl DatabasePool {
             let _turn = saving.lock().await;
             let mut slot = Some(*opened);
             let done = file.check(&mut slot).await;
-            // It is all that is left of the file: it is tried again.
+            // It has the only copy of the data: saving is tried again.
             lock(&idle).extend(slot.map(Box::new).map(Connection::Sqlite));
             done
         });
@@ -124,8 +124,8 @@ impl DatabasePool {
         Ok(None)
     }
 
-    /// A new connection. Who makes a file, or finds one that was left in the middle of a write, has it alone for a
-    /// moment and is not waited for by `SQLite`.
+    /// A new connection. Creating a file, or recovering one after a crash, locks it exclusively for a
+    /// moment, for which `SQLite` does not wait.
     async fn connect(&self) -> Result<Connection, Error> {
         let until = Instant::now() + self.patience;
         loop {
@@ -140,7 +140,7 @@ impl DatabasePool {
         match &self.options {
             DatabaseOptions::Sqlite(file) => {
                 let mut connection = Connection::Sqlite(Box::new(file.open().await?));
-                // Who knows what was put there since.
+                // The new file may have other tables.
                 migrate(&mut connection).await?;
                 Ok(connection)
             }
@@ -157,12 +157,12 @@ impl DatabasePool {
 }
 
 impl PooledConnection<'_> {
-    /// Gives a connection back that is as good as before.
+    /// Returns a healthy connection to the pool.
     pub fn done(self) {
         lock(&self.pool.idle).push(self.connection);
     }
 
-    /// Ends a transaction in which nothing is to be changed, and passes on why.
+    /// Rolls back and returns `why`.
     pub async fn undone(mut self, why: Error) -> Error {
         if why.is_an_answer() && self.rollback().await.is_ok() {
             self.done();
@@ -188,5 +188,5 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Between two tries to have a database that others hold.
+/// Between two attempts to lock the database.
 const PAUSE: Duration = Duration::from_millis(10);

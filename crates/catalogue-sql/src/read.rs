@@ -1,4 +1,4 @@
-//! Reading: one thing, a page of things, and the assignments of one key.
+//! Reading: one object, a page of objects, and the assignments of one key.
 
 use serde::Serialize;
 use tollgate_catalogue::{Assignment, BANS_MAX, Ban, Document, Kind, NAME_BYTES_MAX};
@@ -12,31 +12,26 @@ use crate::error::Error;
 /// A contract, a plan or an assignment as it is now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
-    /// Its id.
     pub id: String,
-    /// Its version, for whoever wants to change it.
+    /// For the precondition of a change.
     pub version: u64,
-    /// What it says.
     pub document: Document,
 }
 
-/// Which items of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Those whose id begins so.
+    /// Of the id.
     pub prefix: String,
-    /// Those on this plan, of assignments: now, or when their time is up.
     pub plan: Option<String>,
-    /// Those of this identity, of assignments.
+    /// For assignments.
     pub identity: Option<String>,
-    /// Those in this contract alone, of assignments.
+    /// For assignments: only in this contract.
     pub contract: Option<String>,
-    /// Those after this id: the last of the page before.
+    /// The last id of the previous page.
     pub after: Option<String>,
 }
 
 impl Database {
-    /// One thing as it is now.
     pub async fn get(&self, kind: Kind, id: &str) -> Result<Option<Item>, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
@@ -47,7 +42,7 @@ impl Database {
         .await
     }
 
-    /// A page of a list in the order of ids; at most `limit`, and at most [`PAGE_MAX`].
+    /// In the order of ids; at most `limit`, and at most [`PAGE_MAX`].
     pub async fn list(&self, kind: Kind, filter: &Filter, limit: u64) -> Result<Vec<Item>, Error> {
         const OBJECTS: &str = "
             SELECT id, version, document FROM catalogue_object
@@ -78,7 +73,7 @@ impl Database {
                 Kind::Import => return Err(Error::wrong("imports are in the list of changes")),
             };
             let after = filter.after.clone().unwrap_or_default();
-            // One place to begin at: of two, SQLite looks for one and reads on from there to the other.
+            // A single lower bound: given two, SQLite seeks to one and scans from there to the other.
             let first = after.as_str().max(&filter.prefix).to_owned();
             let mut values = vec![
                 after.into(),
@@ -96,9 +91,9 @@ impl Database {
 
     /// The assignments of identities, as `tollgate_catalogue::Catalogue::identities` names them.
     ///
-    /// One that makes no sense to this program is left out: a key is bound by its contract rather than by nothing.
+    /// One that does not parse is left out: the key is then bound by its contract rather than by nothing.
     pub async fn lookup(&self, mut identities: Vec<String>) -> Result<Vec<Assignment>, Error> {
-        // Keys are what strangers send: nobody is asked about those that no assignment can have.
+        // Keys are client input: those that no assignment can have are not queried.
         identities.retain(|identity| {
             identity.len() <= NAME_BYTES_MAX && !identity.chars().any(char::is_control)
         });
@@ -119,7 +114,7 @@ impl Database {
 }
 
 impl Database {
-    /// All bans. One that makes no sense to this program is left out.
+    /// All bans. One that does not parse is left out.
     pub async fn bans(&self) -> Result<Vec<Ban>, Error> {
         const ALL: &str = "
             SELECT document FROM catalogue_object WHERE kind = $1 ORDER BY id LIMIT $2";
@@ -139,7 +134,7 @@ impl Database {
     }
 }
 
-/// How many bans there are, but for one.
+/// The number of bans except that one.
 pub(crate) async fn bans_but(connection: &mut Connection, id: &str) -> Result<u64, Error> {
     const COUNT: &str = "SELECT count(*) FROM catalogue_object WHERE kind = $1 AND id <> $2";
     let values = vec![Kind::Ban.name().into(), id.into()];
@@ -147,13 +142,12 @@ pub(crate) async fn bans_but(connection: &mut Connection, id: &str) -> Result<u6
     count.map_or(Ok(0), |row| row.number(0))
 }
 
-/// Statements for pages of assignments by what shapes know of them: their plan, their contract, or both.
+/// Statements for pages of assignments by the columns of shapes: their plan, their contract, or both.
 struct Shaped {
-    /// How many there are.
     count: &'static str,
-    /// Where few are: all of them, sorted.
+    /// For few matches: all of them, sorted.
     few: &'static str,
-    /// Where many are: in the order of ids until there are enough. A text that is put together is not looked up.
+    /// For many matches: in the order of ids until there are enough. Avoids an index on a concatenated text.
     many: &'static str,
 }
 
@@ -168,7 +162,7 @@ impl Shaped {
         }
     }
 
-    /// The statement that is fast for so many.
+    /// The statement that is fast for that number of matches.
     async fn statement(
         &self,
         connection: &mut Connection,
@@ -215,10 +209,9 @@ const IN_CONTRACT: Shaped = shaped!("contract = $1", "contract = $5");
 const ON_PLAN_IN_CONTRACT: Shaped =
     shaped!("plan = $1 AND contract = $2", "plan = $5 AND contract = $6");
 
-/// As many as are sorted for a page.
+/// The most matches that are sorted for a page.
 const FEW_MAX: u64 = 10_000;
 
-/// The ids and documents of the assignments of identities.
 pub(crate) async fn assignments(
     connection: &mut Connection,
     identities: Vec<String>,
@@ -231,7 +224,7 @@ pub(crate) async fn assignments(
         .collect()
 }
 
-/// One thing, as the transaction sees it.
+/// As the transaction sees it.
 pub(crate) async fn present(
     connection: &mut Connection,
     kind: Kind,
@@ -260,7 +253,7 @@ fn item(row: &SqlRow) -> Result<Item, Error> {
     })
 }
 
-/// The first text after all that begin with `prefix`, in the order of bytes; empty where there is none.
+/// The first text after all that begin with `prefix`, in the order of bytes; empty if there is none.
 fn end_of(prefix: &str) -> String {
     let mut letters: Vec<char> = prefix.chars().collect();
     while let Some(last) = letters.pop() {

@@ -1,10 +1,10 @@
-//! Sessions that were ended before their time, by whatever names them. Those that hold are kept nowhere.
+//! Sessions that were ended early, by name. Valid sessions are not stored.
 
 use crate::database::{Database, now_ns};
 use crate::error::Error;
 
 impl Database {
-    /// Ends a session that would have lasted until then, on every node; those whose time is up are forgotten.
+    /// Ends a session that would have lasted until `until_ns`, on every node; expired ones are deleted.
     pub async fn end_session(&self, session: &str, until_ns: u64) -> Result<(), Error> {
         const FORGET: &str = "DELETE FROM catalogue_ended WHERE until_ns <= $1";
         const END: &str = "
@@ -21,7 +21,7 @@ impl Database {
         .await
     }
 
-    /// Sessions that were ended and would still last; at most ten thousand, those first that last longest.
+    /// Ended sessions that are not expired; at most ten thousand, latest expiry first.
     pub async fn ended_sessions(&self) -> Result<Vec<String>, Error> {
         const ENDED: &str = "
             SELECT session FROM catalogue_ended WHERE until_ns > $1 ORDER BY until_ns DESC LIMIT $2";
@@ -36,5 +36,5 @@ impl Database {
     }
 }
 
-/// The most sessions that are told to have ended.
+/// Bound of [`Database::ended_sessions`].
 const ENDED_MAX: u64 = 10_000;

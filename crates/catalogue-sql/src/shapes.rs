@@ -1,4 +1,4 @@
-//! What of assignments plans and contracts must go along with: counted, and checked when those change.
+//! Shapes of assignments: counted, and checked when plans and contracts change.
 
 use ring::digest::{SHA256, digest};
 use tollgate_catalogue::{Affected, Assignment, AssignmentShape, Catalogue, Refusal};
@@ -7,24 +7,24 @@ use crate::connection::{Connection, SqlRow};
 use crate::database::Database;
 use crate::error::Error;
 
-/// Shapes that a change of a plan or contract is checked against; what is beyond is checked when it is used.
+/// Shapes that a change of a plan or contract is checked against; shapes beyond are checked when used.
 const CHECKED_MAX: u64 = 100_000;
 /// Assignments that a refusal names.
 const SHOWN_MAX: usize = 5;
 
-/// The name of a shape.
+/// The key of a shape's row.
 pub(crate) fn name(shape: &AssignmentShape) -> String {
     let text = serde_json::to_vec(shape).unwrap_or_default();
     hex(&digest(&SHA256, &text).as_ref()[..16])
 }
 
-/// The names of an assignment's shapes.
+/// While it is in force, and afterwards.
 pub(crate) fn names(assignment: &Assignment) -> (String, Option<String>) {
     let (shape, then) = assignment.shapes();
     (name(&shape), then.as_ref().map(name))
 }
 
-/// Counts shapes of assignments that came.
+/// Counts shapes of new assignments.
 pub(crate) async fn add(
     connection: &mut Connection,
     shape: &AssignmentShape,
@@ -45,7 +45,7 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Counts the shapes of an assignment that went.
+/// Uncounts the shapes of a removed assignment.
 pub(crate) async fn remove(
     connection: &mut Connection,
     assignment: &Assignment,
@@ -60,7 +60,7 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Refuses a change that assignments do not go along with.
+/// Refuses a change that existing assignments do not allow.
 pub(crate) async fn check(
     connection: &mut Connection,
     catalogue: &Catalogue,
@@ -103,7 +103,7 @@ pub(crate) async fn check(
     Err(Refusal::Breaks { count, first }.into())
 }
 
-/// Refuses to take away what assignments name.
+/// Refuses to remove a plan or contract that assignments name.
 pub(crate) async fn check_unused(
     connection: &mut Connection,
     affected: &Affected,
@@ -131,7 +131,7 @@ pub(crate) async fn check_unused(
 }
 
 impl Database {
-    /// How many assignments are on plans, now or when their time is up, by plan.
+    /// Assignments by plan, now or after `until`.
     pub async fn assigned(&self, plans: Vec<String>) -> Result<Vec<(String, u64)>, Error> {
         const COUNTS: &str = "
             SELECT plan, CAST(sum(count) AS BIGINT) FROM catalogue_shape WHERE plan = ANY($1) GROUP BY plan";
@@ -147,7 +147,6 @@ impl Database {
     }
 }
 
-/// A few assignments of a shape.
 async fn having(connection: &mut Connection, shape: String) -> Result<Vec<String>, Error> {
     const HAVING: &str = "
         SELECT id FROM (SELECT id FROM catalogue_assignment WHERE shape = $1 ORDER BY id LIMIT 5) AS now

@@ -1,4 +1,4 @@
-//! The contracts and plans as of one revision, kept in memory and caught up by the changes since.
+//! The contracts and plans as of one revision, kept in memory and updated by the changes since.
 
 use std::sync::Arc;
 
@@ -13,17 +13,14 @@ use crate::pool::lock;
 /// Contracts and plans as they were at a revision.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The revision.
     pub revision: u64,
-    /// The contracts and plans.
     pub catalogue: Catalogue,
 }
 
-/// Changes that are followed one by one; beyond them everything is read again.
+/// Changes that are applied one by one; beyond that everything is read again.
 const FOLLOWED_MAX: u64 = 1000;
 
 impl Database {
-    /// The contracts and plans as they are now.
     pub async fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
@@ -49,7 +46,7 @@ impl Database {
         .await
     }
 
-    /// The contracts and plans at the revision that the transaction sees.
+    /// The contracts and plans at the revision of the transaction.
     pub(crate) async fn snapshot_at(
         &self,
         connection: &mut Connection,
@@ -75,8 +72,8 @@ impl Database {
         }))
     }
 
-    /// Keeps the last that was read. It may be older than what was kept, for a database may be restored; whoever was
-    /// only slow catches up with the next call.
+    /// Keeps the last read. It may be older than the one before, for a database may be restored; a slow
+    /// reader catches up with its next call.
     pub(crate) fn remember(&self, snapshot: &Arc<Snapshot>) {
         *lock(&self.last) = Arc::clone(snapshot);
     }
@@ -88,7 +85,7 @@ pub(crate) async fn revision(connection: &mut Connection) -> Result<u64, Error> 
     head_of(connection.row(head, Vec::new()).await?)
 }
 
-/// The same; nobody else writes until the transaction ends.
+/// The same; locks out other writers until the transaction ends.
 pub(crate) async fn revision_alone(connection: &mut Connection) -> Result<u64, Error> {
     let head = "SELECT revision FROM catalogue_head FOR UPDATE";
     head_of(connection.row(head, Vec::new()).await?)
@@ -99,7 +96,7 @@ fn head_of(row: Option<SqlRow>) -> Result<u64, Error> {
     row.number(0)
 }
 
-/// The changes since, one by one; `None` where that does not work out.
+/// Applies the changes since, one by one; `None` if that fails.
 async fn follow(connection: &mut Connection, last: &Snapshot) -> Result<Option<Catalogue>, Error> {
     let mut catalogue = last.catalogue.clone();
     for change in changes_after(connection, last.revision, FOLLOWED_MAX).await? {

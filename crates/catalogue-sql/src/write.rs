@@ -1,4 +1,4 @@
-//! Writing: one transaction that looks who was first, checks, changes, and remembers.
+//! Writing: one transaction that compares versions, checks, changes, and records.
 //!
 //! Writers take turns at the row of the revision, so that what was checked is what is changed. Not here: whether
 //! documents make sense (`tollgate-catalogue`).
@@ -18,44 +18,41 @@ use crate::read::{Item, assignments, bans_but, present};
 use crate::shapes;
 use crate::snapshot::{Snapshot, revision_alone};
 
-/// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteResult {
-    /// The revision that has it.
     pub revision: u64,
-    /// The version of the thing.
     pub version: u64,
-    /// Whether anything was changed: the same document again is no change.
+    /// False if the document is the same as before.
     pub is_changed: bool,
 }
 
-/// What somebody wants.
+/// A requested change.
 enum Wish<'a> {
     Put(&'a str),
     Delete,
-    /// What it was at this version.
+    /// Restore this version.
     Back(u64),
 }
 
 impl Database {
-    /// Makes or changes a contract, a plan or an assignment; `text` is its document as YAML or JSON.
+    /// Creates or replaces a contract, a plan or an assignment; `text` is its document as YAML or JSON.
     pub async fn put(&self, edit: &Edit, text: &str) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Put(text))).await
     }
 
-    /// Takes something away that nobody uses.
+    /// Refuses to delete an object that is in use.
     pub async fn delete(&self, edit: &Edit) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Delete)).await
     }
 
-    /// Makes something what it was at a version: a new change with the old document, or without one where there was
+    /// Restores a version: a new change with the old document, or without one if there was
     /// none.
     pub async fn rollback(&self, edit: &Edit, version: u64) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Back(version))).await
     }
 
-    /// Puts the first documents into a database in which nothing was ever changed, all or none, in an order in which
-    /// each makes sense after those before it. Says whether it did: where somebody was first, nothing is changed.
+    /// Puts the first documents into a database without any changes, all or none, in an order in which
+    /// each is valid after those before it. Returns whether it did: if another process was first, nothing is changed.
     pub async fn found(&self, documents: &[(Edit, String)]) -> Result<bool, Error> {
         self.in_time(async {
             for (edit, _) in documents {
@@ -97,7 +94,7 @@ impl Database {
         Ok(Some(snapshot))
     }
 
-    /// Whether a document could be put, and what it would be; nothing is changed.
+    /// A dry run of [`Self::put`]: returns the document to store.
     pub async fn try_put(&self, edit: &Edit, text: &str) -> Result<Document, Error> {
         self.in_time(async {
             edit.check()?;
@@ -157,7 +154,7 @@ impl Database {
     }
 }
 
-/// One writer's turn.
+/// One writer's transaction.
 struct Turn<'a> {
     connection: &'a mut Connection,
     edit: &'a Edit,
@@ -166,7 +163,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// The turn of whoever has the row of the revision.
+    /// Locks the row of the revision.
     async fn begin(
         connection: &'a mut Connection,
         edit: &'a Edit,
@@ -181,7 +178,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Checks a wish and makes the change: what became of it, and what the catalogue is then.
+    /// Checks and makes the change. Returns the result, and the catalogue after it.
     async fn change(mut self, wish: Wish<'_>) -> Result<(WriteResult, Arc<Snapshot>), Error> {
         let wanted = self.document(wish).await?;
         self.check_seen()?;
@@ -204,7 +201,7 @@ impl<'a> Turn<'a> {
         Ok((written, Arc::new(next)))
     }
 
-    /// The document that is wanted; `None` is none.
+    /// The requested document; `None` for a deletion.
     async fn document(&mut self, wish: Wish<'_>) -> Result<Option<String>, Error> {
         let version = match wish {
             Wish::Put(text) => return Ok(Some(text.to_owned())),
@@ -232,7 +229,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Checks what is wanted against everything else: the document to keep, and what the catalogue becomes.
+    /// Checks the document against everything else. Returns the document to store, and the catalogue after it.
     async fn applied(
         &mut self,
         wanted: Option<String>,
@@ -269,7 +266,7 @@ impl<'a> Turn<'a> {
         Ok(Some(document))
     }
 
-    /// The document that is wanted; what is to go must be there.
+    /// A deletion needs an existing object.
     fn still(&self, wanted: Option<String>) -> Result<Option<String>, Error> {
         if wanted.is_none() && self.present.is_none() {
             return Err(Error::not_found(self.edit.kind, &self.edit.id));
@@ -288,7 +285,7 @@ impl<'a> Turn<'a> {
         Err(Error::wrong(what))
     }
 
-    /// The same for an assignment, which is checked against those of the same identity.
+    /// The same for an assignment, which is checked against others of the same identity.
     async fn assignment(&mut self, wanted: Option<String>) -> Result<Option<Document>, Error> {
         let Some(text) = self.still(wanted)? else {
             return Ok(None);
@@ -304,7 +301,7 @@ impl<'a> Turn<'a> {
         Ok(Some(document))
     }
 
-    /// Writes the change down.
+    /// Stores the change.
     async fn kept(&mut self, after: Option<Document>) -> Result<WriteResult, Error> {
         let version = match &self.present {
             Some(present) => present.version + 1,
@@ -338,7 +335,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// The last version of something that is not there any more.
+    /// The last version of a deleted object.
     async fn last_version(&mut self) -> Result<u64, Error> {
         const LAST: &str = "
             SELECT coalesce(max(version), 0) FROM catalogue_change WHERE kind = $1 AND id = $2";
@@ -403,7 +400,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Refuses an assignment beside which others of its identity make no sense.
+/// Refuses an assignment that conflicts with others of its identity.
 pub(crate) fn check_others<'a>(
     assignment: &Assignment,
     others: impl Iterator<Item = (&'a str, &'a str)>,

@@ -1,7 +1,7 @@
 //! A million assignments: how long it takes to load them, to open the database and to look one up, and how much memory.
 //!
 //! `cargo test --release -p tollgate-catalogue-sql --test million -- --ignored --nocapture`, alone on the machine. With
-//! a path in `CATALOGUE_MILLION` the file is kept there, and used again by the next run.
+//! a path in `CATALOGUE_MILLION` the file is kept there and reused by the next run.
 
 #![allow(
     clippy::unwrap_used,
@@ -134,7 +134,7 @@ async fn cold(name: &str, database: &Database, snapshot: &Snapshot) {
     let mut took: Vec<Duration> = Vec::new();
     let mut user: u64 = 7;
     for _ in 0..LOOKUPS {
-        // Any order that no page of the file follows.
+        // A pseudo-random order, unlike that of the pages in the file.
         user = (user * 577_937 + 424_243) % MILLION;
         let value = user.to_string();
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! The catalogue in `PostgreSQL`: everything that holds for either database, and what may happen to a server.
+//! The catalogue in `PostgreSQL`: the common suite, and failures of a server.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -111,7 +111,7 @@ async fn full(server: &Server) {
     let database = open(&server.source("crowded")).await;
     furnish(&database).await;
     let mut other = server.beside("crowded").await;
-    // The last table that a write comes to, so that the rest is undone.
+    // The last table that a write touches, so that the rest is rolled back.
     let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$;
         CREATE TRIGGER full_disk BEFORE INSERT ON catalogue_audit EXECUTE FUNCTION full_disk()";
@@ -136,7 +136,7 @@ async fn read_only(server: &Server) {
     assert_eq!(put_other(&database).await, Err(Error::ReadOnly));
 }
 
-/// Whoever was at the tables went away in the middle of the first step, and another between the steps.
+/// A migration crashed in the middle of the first step, and another between steps.
 async fn half_made(server: &Server) {
     let source = server.source("half");
     let mut other = server.beside("half").await;
@@ -154,7 +154,7 @@ async fn half_made(server: &Server) {
     assert_eq!(put_other(&open(&source).await).await, Ok(1));
 }
 
-/// Stopped and run again: an answer meanwhile, and the same handle goes on.
+/// Stopped and run again: an error meanwhile, and the same handle recovers.
 async fn away(mut server: Server) {
     let config = Config {
         time: Duration::from_secs(2),

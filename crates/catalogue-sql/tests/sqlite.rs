@@ -1,4 +1,4 @@
-//! The catalogue in a file: everything that holds for either database, and what may happen to a file.
+//! The catalogue in a file: the common suite, and failures of a file.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -23,7 +23,7 @@ impl File {
         Source::Sqlite(self.0.path().join("catalogue.db"))
     }
 
-    /// A way to the file beside the catalogue's.
+    /// A second connection to the file.
     async fn beside(&self) -> sqlx::sqlite::SqliteConnection {
         let path = self.0.path().join("catalogue.db");
         let options = SqliteConnectOptions::new()
@@ -149,7 +149,7 @@ async fn what_is_no_database_is_broken_and_what_is_no_file_forbidden() {
 async fn tables_that_were_half_made_are_made_again() {
     let file = File::new();
     let mut other = file.beside().await;
-    // Whoever was at it went away in the middle of the first step.
+    // A migration crashed in the middle of the first step.
     sqlx::raw_sql("BEGIN IMMEDIATE; CREATE TABLE catalogue_migration (step BIGINT PRIMARY KEY); CREATE TABLE catalogue_head (one BIGINT)")
         .execute(&mut other)
         .await

@@ -1,6 +1,6 @@
-//! An assignment: who is on which plan, from when until when, with which overrides.
+//! An assignment: an identity's plan or overrides, and when they are in force.
 //!
-//! Not here: whether plans and contracts go along with it (`deal`), nor which of several counts (`ruling`).
+//! Not here: whether plans and contracts allow it (`deal`), nor which of several applies (`ruling`).
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,26 +14,23 @@ use crate::deal::AssignmentShape;
 use crate::identity::Identity;
 use crate::{Document, REASON_BYTES_MAX};
 
-/// Binds an identity to a plan, to overrides, or to both.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// Names the assignment; its identity and contract where nothing else was said.
+    /// Defaults to the identity and the contract.
     pub id: String,
-    /// For whom.
     pub identity: Identity,
-    /// In which contract alone; `None` is every contract that follows a plan and counts by the entry.
+    /// Only in this contract; `None` is every contract that follows a plan and counts by the entry.
     pub contract: Option<String>,
-    /// Since when; `None` is since ever.
+    /// Start; `None` has none.
     pub from: Option<Instant>,
-    /// The first instant at which it does not hold any more; `None` is never.
+    /// End, exclusive; `None` has none.
     pub until: Option<Instant>,
     pub(crate) deal: Deal,
-    /// What holds afterwards, where that is not the contract as it is.
+    /// What applies after `until`; `None` is the plain contract.
     pub(crate) then: Option<Deal>,
     overrides: Option<String>,
 }
 
-/// An assignment as typed.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -81,7 +78,7 @@ struct Raw {
 }
 
 impl Assignment {
-    /// Reads an assignment that was checked before, and is kept in its one form.
+    /// For stored assignments, which were checked before and are canonical.
     pub fn read(text: &str) -> Result<Self, ContractErrors> {
         let mut problems = Problems::default();
         let parsed = Self::parse(text, &mut problems)?;
@@ -91,7 +88,7 @@ impl Assignment {
         }
     }
 
-    /// Reads an assignment and brings it into its one form; what is wrong with it by itself goes to `problems`.
+    /// Reads an assignment in canonical form; errors that need no other document go to `problems`.
     pub(crate) fn parse(
         text: &str,
         problems: &mut Problems,
@@ -118,7 +115,7 @@ impl Assignment {
         let contract = raw.contract.as_ref().map(|text| text.value.to_string());
         let name = id.value.to_string();
         raw.id = Some(id);
-        // Text, numbers and switches, under names that are text: this cannot fail.
+        // Strings, numbers and booleans under string keys: this cannot fail.
         let document = serde_json::to_value(&raw).unwrap_or_default();
         let assignment = Self {
             id: name,
@@ -133,7 +130,7 @@ impl Assignment {
         Ok(Some((assignment, document)))
     }
 
-    /// What holds at `now`, if anything does.
+    /// What applies at `now`, if anything.
     pub(crate) fn live_at(&self, now: Instant) -> Option<&Deal> {
         if self.from.is_some_and(|from| now < from) {
             None
@@ -144,13 +141,13 @@ impl Assignment {
         }
     }
 
-    /// The first instant after `now` at which something else may hold.
+    /// The first instant after `now` at which something else may apply.
     pub(crate) fn changes_after(&self, now: Instant) -> Option<Instant> {
         let times = [self.from, self.until];
         times.into_iter().flatten().filter(|time| *time > now).min()
     }
 
-    /// Whether both hold at some time for the same contract, so that neither would count.
+    /// Whether both apply at some time to the same contract, so that neither would win.
     pub fn overlaps(&self, other: &Self) -> bool {
         let ends = |is: &Self| match is.then {
             Some(_) => None,
@@ -165,7 +162,7 @@ impl Assignment {
             && !before(ends(other), self.from)
     }
 
-    /// What of it others must go along with: while it holds, and afterwards.
+    /// The shapes that contracts and plans must allow: while it is in force, and afterwards.
     pub fn shapes(&self) -> (AssignmentShape, Option<AssignmentShape>) {
         let shape = |deal: &Deal, overrides: Option<String>| AssignmentShape {
             plan: deal.plan().map(|text| text.value.to_string()),
@@ -204,7 +201,7 @@ impl Raw {
     }
 }
 
-/// An identity, brought into one form.
+/// In canonical form.
 pub(crate) fn parse_identity(text: &mut Text, problems: &mut Problems) -> Option<Identity> {
     problems.keep(file::name(text, "the identity"))?;
     let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
@@ -213,7 +210,7 @@ pub(crate) fn parse_identity(text: &mut Text, problems: &mut Problems) -> Option
     Some(identity)
 }
 
-/// What something about an identity is called where nothing else was said.
+/// The default id of an object about an identity.
 pub(crate) fn named(identity: &Identity, contract: Option<&Text>, place: Place) -> Text {
     Text {
         value: match contract {
@@ -225,7 +222,7 @@ pub(crate) fn named(identity: &Identity, contract: Option<&Text>, place: Place) 
     }
 }
 
-/// Checks a text for people.
+/// Checks a free text.
 pub(crate) fn check_note(note: Option<&Text>, what: &str, problems: &mut Problems) {
     let Some(note) = note else {
         return;
@@ -241,7 +238,7 @@ pub(crate) fn check_note(note: Option<&Text>, what: &str, problems: &mut Problem
     }
 }
 
-/// A point in time, brought into one form.
+/// In canonical form.
 pub(crate) fn instant(text: &mut Option<Text>, problems: &mut Problems) -> Option<Instant> {
     let text = text.as_mut()?;
     let nanos = text.value.parse::<Timestamp>().ok().and_then(|time| {

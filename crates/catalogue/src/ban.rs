@@ -1,6 +1,6 @@
-//! A ban: whoever is denied whatever is left of his limits, until when, and why.
+//! A ban: denies an identity regardless of its limits, with an end and a reason.
 //!
-//! Not here: denying.
+//! Not here: enforcement.
 
 use serde::{Deserialize, Serialize};
 use tollgate_contract::file::{self, Problems, Text, YamlNode, given};
@@ -13,22 +13,18 @@ use crate::identity::Identity;
 use crate::refusal::Refusal;
 use crate::{BANS_MAX, Document};
 
-/// Denies an identity, or a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ban {
-    /// Names the ban; its identity and contract where nothing else was said.
+    /// Defaults to the identity and the contract.
     pub id: String,
-    /// Who.
     pub identity: Identity,
-    /// In which contract alone; `None` is everywhere.
+    /// Only in this contract; `None` is everywhere.
     pub contract: Option<String>,
-    /// The first instant at which it does not hold any more; `None` is never.
+    /// End, exclusive; `None` has none.
     pub until: Option<Instant>,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// A ban as typed.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -56,7 +52,7 @@ struct Raw {
 }
 
 impl Ban {
-    /// Reads a ban and brings it into its one form.
+    /// Returns the ban and its canonical document.
     pub fn read(text: &str) -> Result<(Self, Document), Refusal> {
         check_size(text)?;
         let mut problems = Problems::default();
@@ -83,13 +79,13 @@ impl Ban {
             reason: raw.reason.as_ref().map(|text| text.value.to_string()),
         };
         raw.id = Some(id);
-        // Text under names that are text: this cannot fail.
+        // Strings under string keys: this cannot fail.
         Ok((ban, serde_json::to_value(&raw).unwrap_or_default()))
     }
 }
 
 impl Catalogue {
-    /// Reads a ban and checks it, where there are so many others: the ban, and the document to keep.
+    /// Reads and checks a ban; `others` counts towards the limit. Returns the ban, and the document to store.
     pub fn ban(&self, text: &str, others: u64) -> Result<(Ban, Document), Refusal> {
         let (ban, document) = Ban::read(text)?;
         if let Some(contract) = ban.contract.as_deref().filter(|id| !self.has_contract(id)) {
@@ -108,7 +104,7 @@ impl Catalogue {
 /// The name under which bans deny: no policy of a catalogue has it.
 pub const BAN: &str = "ban";
 
-/// Refuses a policy that would be taken for a ban.
+/// Refuses a policy whose name means a ban.
 pub(crate) fn check_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), Refusal> {
     if names.any(|name| name == BAN) {
         let what = "no policy is called `ban`: that is what answers call bans; choose another name";

@@ -1,6 +1,6 @@
-//! The contracts and plans at one moment, and what may become of them.
+//! The contracts and plans at one moment, and the rules for changing them.
 //!
-//! Not here: assignments, of which there may be millions; who keeps them asks [`Catalogue::suits`] about their shapes.
+//! Not here: assignments, of which there may be millions; the storage asks [`Catalogue::suits`] about their shapes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use crate::ban::check_names;
 use crate::change::{Kind, check_size};
 use crate::refusal::{Refusal, SHOWN_MAX};
 
-/// Contracts and plans that go together.
+/// Contracts and plans that are consistent.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     contracts: BTreeMap<String, Arc<Contract>>,
     plans: Plans,
 }
 
-/// Which assignments a change may break: those whose shape has one of the plans, or that are about one of the
+/// The assignments that a change may break: those whose shape has one of the plans, or that are about one of the
 /// contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affected {
-    /// The plans: one that changed, and those that follow it.
+    /// The changed plan, and those that follow it.
     pub plans: Vec<String>,
-    /// The contracts that changed.
+    /// Changed contracts.
     pub contracts: Vec<String>,
-    /// The entries that those count by, before or since.
+    /// The entries that those count by, before or after the change.
     pub entries: Vec<String>,
 }
 
 impl Catalogue {
-    /// Reads documents that were checked before, plans first; the kind and id of the first that makes no sense,
-    /// otherwise.
+    /// Reads documents that were checked before, plans first. The error is the kind and id of the first invalid
+    /// document.
     pub fn load<'a>(
         plans: impl IntoIterator<Item = (&'a str, &'a str)>,
         contracts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, (Kind, String, Refusal)> {
         let mut all = Self::default();
         let mut waiting: Vec<(&str, &str)> = plans.into_iter().collect();
-        // A plan is put when the one that it follows is there; every round puts at least one.
+        // A plan is put when the one that it follows exists; every round puts at least one.
         while !waiting.is_empty() {
             let mut left = Vec::new();
             let mut first = None;
@@ -70,7 +70,6 @@ impl Catalogue {
         Ok(all)
     }
 
-    /// The contracts and plans of a file.
     pub fn of(contracts: &Contracts) -> Self {
         let list = contracts.as_slice().iter();
         Self {
@@ -81,32 +80,28 @@ impl Catalogue {
         }
     }
 
-    /// The contracts, by id.
     pub fn contracts(&self) -> impl Iterator<Item = &Contract> {
         self.contracts.values().map(|contract| &**contract)
     }
 
-    /// The contract of that id.
     pub fn contract(&self, id: &str) -> Option<&Contract> {
         self.contracts.get(id).map(|contract| &**contract)
     }
 
-    /// Whether there is such a contract.
     pub fn has_contract(&self, id: &str) -> bool {
         self.contracts.contains_key(id)
     }
 
-    /// The plans.
     pub const fn plans(&self) -> &Plans {
         &self.plans
     }
 
-    /// The contracts as a node has them, in the order of their ids.
+    /// The contracts as a node uses them, ordered by id.
     pub fn compiled(&self) -> Contracts {
         Contracts::following(self.contracts().cloned().collect(), self.plans.clone())
     }
 
-    /// Puts a contract or a plan in the place of the one of that id: the document to keep, and who may not go along.
+    /// Adds or replaces a contract or plan. Returns the document to store, and the assignments that may conflict.
     pub fn put(
         &mut self,
         kind: Kind,
@@ -121,7 +116,7 @@ impl Catalogue {
         }
     }
 
-    /// Takes a contract or a plan away.
+    /// Returns the assignments that may conflict.
     pub fn remove(&mut self, kind: Kind, id: &str) -> Result<Affected, Refusal> {
         let none = || Refusal::NotFound(kind, id.to_owned());
         match kind {
@@ -226,7 +221,6 @@ impl Catalogue {
         Ok((document(&raw), affected))
     }
 
-    /// Whether no plan and no contract follows a plan.
     fn check_unused(&self, id: &str) -> Result<(), Refusal> {
         let plans = self
             .plans
@@ -293,7 +287,7 @@ fn in_order(plans: &[RawPlan], contracts: &[RawContract]) -> Vec<(Kind, String, 
     plans.chain(contracts).collect()
 }
 
-/// What a change would break: all counted, a few told.
+/// What a change would break: all counted, a few named.
 #[derive(Default)]
 struct Broken {
     count: u64,
@@ -338,7 +332,7 @@ fn not_here(kind: Kind) -> Refusal {
     ))
 }
 
-/// Text, numbers and switches under names that are text: this cannot fail.
+/// Strings, numbers and booleans under string keys: this cannot fail.
 fn document(raw: &impl serde::Serialize) -> Document {
     serde_json::to_value(raw).unwrap_or_default()
 }

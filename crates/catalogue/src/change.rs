@@ -1,30 +1,24 @@
-//! A change: what was asked for, and what is remembered of it for ever.
+//! A change: the request, and its permanent record.
 //!
-//! Not here: whether it is allowed (`catalogue`), nor the keeping (`tollgate-catalogue-sql`).
+//! Not here: whether it is allowed (`catalogue`), nor storage (`tollgate-catalogue-sql`).
 
 use serde::Serialize;
 
 use crate::refusal::Refusal;
 use crate::{DOCUMENT_BYTES_MAX, Document, REASON_BYTES_MAX};
 
-/// What a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A contract.
     Contract,
-    /// A plan.
     Plan,
-    /// An assignment.
     Assignment,
-    /// Many assignments at once; the document says how many.
+    /// Many assignments at once; the document has the number.
     Import,
-    /// A ban.
     Ban,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 5] = [
         Self::Contract,
         Self::Plan,
@@ -33,7 +27,6 @@ impl Kind {
         Self::Ban,
     ];
 
-    /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Contract => "contract",
@@ -44,40 +37,34 @@ impl Kind {
         }
     }
 
-    /// The kind with that word.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What whoever asks for a change last saw.
+/// The state that the author of a change last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing: there must be none.
+    /// The object must not exist.
     Nothing,
     /// This version.
     Version(u64),
 }
 
-/// A change that somebody asks for.
+/// A requested change.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// What it is about.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
-    /// What was seen of it.
     pub seen: Seen,
-    /// Who asks.
     pub author: String,
-    /// From where: an address, for example; may be empty.
+    /// Where the request came from, such as an address; may be empty.
     pub origin: String,
-    /// Why.
     pub reason: String,
 }
 
 impl Edit {
-    /// Whether what is said about the change can be kept.
+    /// Checks that the texts can be stored.
     pub fn check(&self) -> Result<(), Refusal> {
         let wrong = |what: &str| Err(Refusal::Wrong(what.to_owned()));
         if self.kind == Kind::Import {
@@ -97,30 +84,26 @@ impl Edit {
     }
 }
 
-/// A change that was made. Nothing of it is ever overwritten.
+/// A change that was made. It is never overwritten.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Its number among all changes.
+    /// Counts all changes.
     pub revision: u64,
-    /// What it is about.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
-    /// Its version since this change; one that was deleted and made again counts on.
+    /// Its version since this change; an object that is deleted and created again continues counting.
     pub version: u64,
-    /// Who made it.
     pub author: String,
-    /// When: nanoseconds since the UNIX epoch.
+    /// Nanoseconds since the UNIX epoch.
     pub at_ns: u64,
-    /// Why.
     pub reason: String,
-    /// The document before; `None` where there was none.
+    /// The document before; `None` if there was none.
     pub before: Option<Document>,
-    /// The document since; `None` where it was deleted.
+    /// The document after it; `None` for a deletion.
     pub after: Option<Document>,
 }
 
-/// Whether a document may be read at all.
+/// Refuses a document that is too large to parse.
 pub(crate) fn check_size(text: &str) -> Result<(), Refusal> {
     if text.len() > DOCUMENT_BYTES_MAX {
         let what = format!(

@@ -1,7 +1,7 @@
-//! Whether contracts and plans go along with what an assignment wants.
+//! Whether contracts and plans allow an assignment.
 //!
-//! Policies may be other ones for each key, as long as a key is counted where the others of its contract are. Whoever
-//! wants what cannot be is told what to do instead.
+//! Policies may differ by key, as long as a key is counted in the same place as the others of its contract. An error
+//! says what to do instead.
 
 use std::collections::BTreeSet;
 
@@ -17,26 +17,24 @@ use crate::catalogue::Catalogue;
 use crate::change::check_size;
 use crate::refusal::Refusal;
 
-/// What of assignments plans and contracts must go along with: many assignments have the same.
+/// The part of an assignment that plans and contracts must allow: many assignments share one shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AssignmentShape {
-    /// The plan.
     pub plan: Option<String>,
-    /// The entry of the identity.
+    /// The name of the identity's entry.
     pub entry: String,
-    /// The only contract it is about.
+    /// Set if it is about one contract only.
     pub contract: Option<String>,
-    /// The overrides, as JSON.
     pub overrides: Option<String>,
 }
 
 impl Catalogue {
-    /// Reads an assignment and checks it: the assignment, and the document to keep.
+    /// Reads and checks an assignment. Returns it, and the document to store.
     pub fn assignment(&self, text: &str) -> Result<(Assignment, Document), Refusal> {
         self.assignment_but_for(text, |_| false)
     }
 
-    /// The same; shapes that are known to make sense are not asked again.
+    /// The same; shapes that are known to be valid are not checked again.
     pub fn assignment_but_for(
         &self,
         text: &str,
@@ -66,7 +64,7 @@ impl Catalogue {
         }
     }
 
-    /// Whether assignments of that shape make sense; what is wrong with them, otherwise.
+    /// The error says why assignments of that shape are invalid.
     pub fn suits(&self, shape: &AssignmentShape) -> Result<(), String> {
         let mut problems = Problems::default();
         let overrides = shape.overrides.as_deref().unwrap_or("[]");
@@ -141,7 +139,7 @@ impl Catalogue {
     }
 }
 
-/// Whether an assignment for that contract alone, or for none alone, is about this one.
+/// Whether an assignment for that contract alone, or for any contract, is about this one.
 pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     match only {
         Some(only) => contract.id == only,
@@ -149,7 +147,8 @@ pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     }
 }
 
-/// Refuses terms for keys of a contract that has no plan, and terms that would be counted elsewhere than the contract.
+/// Refuses terms for keys of a contract that has no plan, and terms that would be counted in another place than the
+/// contract.
 pub(crate) fn check_changes(
     contract: &Contract,
     terms: &Terms,
@@ -188,7 +187,7 @@ pub(crate) fn check_changes(
     problems.add(Problem::new(ErrorKind::Conflict, place, what));
 }
 
-/// What is wrong with terms that would be counted, or kept, elsewhere than the keys of the contract are.
+/// The error of terms that would be counted, or stored, in another place than the keys of the contract.
 fn moved<'t>(contract: &Contract, terms: &'t Terms) -> Option<(Option<&'t NamedPolicy>, String)> {
     let id = quote(&contract.id);
     let (is, would) = (counted_by(&contract.policies), counted_by(&terms.policies));
@@ -214,7 +213,7 @@ fn moved<'t>(contract: &Contract, terms: &'t Terms) -> Option<(Option<&'t NamedP
     Some((Some(kept), what))
 }
 
-/// What is wrong with terms for keys whose counts the machines of all nodes write, or a ledger has.
+/// The error of terms for keys whose counts replicas on all nodes write, or a ledger has.
 fn written<'t>(
     contract: &'t Contract,
     terms: &'t Terms,
@@ -237,7 +236,7 @@ fn written<'t>(
     Some((Some(who), what))
 }
 
-/// By what a contract is counted: by what the first of these that it has is.
+/// The coordination of a contract: the first in this order that one of its policies has.
 fn counted_by(policies: &[NamedPolicy]) -> Coordination {
     let has = |coordination| {
         let mut policies = policies.iter();

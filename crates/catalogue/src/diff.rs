@@ -1,6 +1,6 @@
 //! What is different between two documents, field by field.
 //!
-//! Items of a list that have a `name` are compared by it, so that a policy which moved did not change.
+//! Items of a list that have a `name` are compared by it, so that moving a policy is not a change.
 
 use core::fmt;
 
@@ -9,14 +9,13 @@ use serde_json::Value;
 
 use crate::Document;
 
-/// One field that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The names that lead to it, from the outside in.
     pub path: Vec<String>,
-    /// The value before; `None` where there was none.
+    /// The value before; `None` for a new field.
     pub before: Option<Value>,
-    /// The value since; `None` where there is none any more.
+    /// The value after; `None` for a removed field.
     pub after: Option<Value>,
 }
 
@@ -33,7 +32,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Every field that differs, in the order of their names; policies in the order they stand in.
+/// Every field that differs, in the order of their names; policies in their own order.
 pub fn differences(before: Option<&Document>, after: Option<&Document>) -> Vec<Difference> {
     let mut found = Vec::new();
     walk(&mut Vec::new(), before, after, &mut found);
@@ -88,7 +87,7 @@ fn walk(
     }
 }
 
-/// The parts of fields, and of a list whose items have names; `false` for what has none.
+/// Splits objects, and lists whose items have names; `false` for other values.
 fn parts<'a>(value: &'a Value, into: &mut Vec<(&'a str, &'a Value)>) -> bool {
     match value {
         Value::Object(fields) => {

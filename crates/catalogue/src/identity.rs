@@ -1,4 +1,4 @@
-//! Whom an assignment is for: one entry with its value, or a range of addresses.
+//! The subject of an assignment: one entry with its value, or a range of addresses.
 //!
 //! Not here: looking them up.
 
@@ -13,7 +13,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads `entry=value`; what is wrong with it, otherwise. Addresses are put into their shortest form.
+    /// Reads `entry=value`. Addresses are put into their shortest form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((entry, value)) = text.split_once('=') else {
             return Err("an identity is an entry and its value, as `user=42`".into());
@@ -27,12 +27,10 @@ impl Identity {
         })
     }
 
-    /// The entry.
     pub fn entry(&self) -> &str {
         &self.entry
     }
 
-    /// Its value.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -44,7 +42,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The identities that an entry of a key may be known by, the nearest first: itself, then the ranges around an address.
+/// The identities that match an entry of a key, most specific first: itself, then the ranges around an address.
 pub fn candidates(entry: &str, value: &str) -> Vec<String> {
     // No identity can be written for such an entry, and its text would read as another's.
     if entry.contains('=') {
@@ -64,18 +62,18 @@ pub fn candidates(entry: &str, value: &str) -> Vec<String> {
     found
 }
 
-/// The first address and the length of a range that is kept; `None` where a value is none.
+/// The first address and the length of a stored range; `None` for other values.
 pub fn range(value: &str) -> Option<(IpAddr, u32)> {
     let (first, length) = value.split_once('/')?;
     Some((first.parse().ok()?, length.parse().ok()?))
 }
 
-/// The first address of the range of that length around an address; `None` where there is no such range.
+/// The first address of the range of that length around an address; `None` if there is no such range.
 pub fn first_of(address: IpAddr, length: u32) -> Option<IpAddr> {
     (length <= bits(address)).then(|| start(address, length))
 }
 
-/// A value as it is kept; what to write instead, where it is a range that is none.
+/// The canonical value; the error says what to write instead of an invalid range.
 fn canonical(value: &str) -> Result<String, String> {
     if let Ok(address) = value.parse::<IpAddr>() {
         return Ok(address.to_canonical().to_string());
@@ -83,7 +81,7 @@ fn canonical(value: &str) -> Result<String, String> {
     let Some((address, length)) = value.split_once('/') else {
         return Ok(value.to_owned());
     };
-    // `/tiles/7` and `a/b` are values like any other.
+    // `/tiles/7` and `a/b` are ordinary values.
     let Ok(address) = address.parse::<IpAddr>() else {
         return Ok(value.to_owned());
     };

@@ -1,11 +1,14 @@
 //! Contracts, plans, assignments and bans as live data: what is allowed, and what it means for a key.
 //!
-//! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for a
-//! while, with overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Whatever changes
-//! is a [`Change`]: who, when, why, and the documents before and after; [`differences`] shows what is different between
+//! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for
+//! some
+//! time, with overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Every edit
+//! is a [`Change`]: author, time, reason, and the documents before and after; [`differences`] compares
 //! them.
 //!
-//! Deliberately absent: where it is kept (`tollgate-catalogue-sql`), clocks, and deciding.
+//! Deliberately absent: storage (`tollgate-catalogue-sql`), clocks, and decisions.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod assignment;
 mod ban;
@@ -28,7 +31,7 @@ pub use refusal::Refusal;
 pub use ruling::KeyRuling;
 pub use tollgate_contract::NAME_BYTES_MAX;
 
-/// A contract, a plan or an assignment in the one form in which it is kept.
+/// A contract, a plan or an assignment in the canonical form in which it is stored.
 pub type Document = serde_json::Value;
 
 /// The largest document, in bytes.

@@ -1,6 +1,6 @@
-//! Why a change is not made, in words that say what to do.
+//! Why a change is refused; messages say what to do.
 //!
-//! Not here: what a database may say (`tollgate-catalogue-sql`).
+//! Not here: database errors (`tollgate-catalogue-sql`).
 
 use core::fmt;
 
@@ -11,25 +11,21 @@ use crate::change::Kind;
 /// Why a change was refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The document is wrong; each mistake has its place.
+    /// The document is invalid; each error has its place.
     Invalid(ContractErrors),
-    /// The document would be right, but something about the request is not.
+    /// The document is valid, but the request is not.
     Wrong(String),
-    /// Something that follows it would not make sense any more: how many, and the first few with what would be wrong.
+    /// Objects that follow it would become invalid.
     Breaks {
-        /// How many.
         count: u64,
-        /// The first few.
+        /// With what would be wrong.
         first: Vec<String>,
     },
-    /// Others use it: how many, and the first few.
+    /// Other objects use it.
     InUse {
-        /// How many.
         count: u64,
-        /// The first few.
         first: Vec<String>,
     },
-    /// There is no such thing.
     NotFound(Kind, String),
 }
 
@@ -64,5 +60,5 @@ fn things(count: u64) -> String {
     }
 }
 
-/// Things that a refusal names.
+/// Objects that a refusal names.
 pub(crate) const SHOWN_MAX: usize = 5;

@@ -1,6 +1,6 @@
 //! What binds one key of one contract at one time.
 //!
-//! Not here: finding the assignments of a key; whoever has them looks for [`Catalogue::identities`].
+//! Not here: finding the assignments of a key; the storage looks them up by [`Catalogue::identities`].
 
 use std::sync::Arc;
 
@@ -13,21 +13,20 @@ use crate::catalogue::Catalogue;
 use crate::deal::{check_changes, is_about};
 use crate::identity::candidates;
 
-/// What binds a key, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRuling {
-    /// The key's own terms; `None` is the contract as it is.
+    /// The key's own terms; `None` is the plain contract.
     pub terms: Option<Arc<Terms>>,
-    /// The first instant at which to ask again even if nothing changes; `None` is never.
+    /// When this expires even if nothing changes; `None` is never.
     pub until: Option<Instant>,
-    /// The id of the assignment that says so.
+    /// The id of the assignment that applies.
     pub by: Option<String>,
-    /// Why that assignment does not count: it made sense when it was made, and does no more.
+    /// Why that assignment is ignored: it was valid when created, and is not any more.
     pub failed: Option<String>,
 }
 
 impl Catalogue {
-    /// The identities whose assignments may count for a key, as [`crate::Identity`] shows them; the nearest first.
+    /// The identities whose assignments may apply to a key, as [`crate::Identity`] displays them; most specific first.
     pub fn identities(contract: &Contract, values: &[&str]) -> Vec<String> {
         let entries = contract.key.iter().zip(values);
         entries
@@ -35,11 +34,11 @@ impl Catalogue {
             .collect()
     }
 
-    /// What binds the key with these values of the contract's entries at `now`, where its identities have these
-    /// assignments.
+    /// What binds the key with these values of the contract's entries at `now`, given the
+    /// assignments of its identities.
     ///
-    /// Of the contract's entries the first counts that has an assignment which holds; of an address itself before its
-    /// ranges, the longest first; of those an assignment to this contract alone before one to any.
+    /// Of the contract's entries the first with an assignment in force wins; an address itself before its
+    /// ranges, the longest first; and an assignment to this contract alone before one to any.
     pub fn ruling(
         &self,
         contract: &Contract,

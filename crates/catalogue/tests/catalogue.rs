@@ -1,4 +1,4 @@
-//! What may become of a catalogue, and what is said about what may not.
+//! Allowed changes of a catalogue, and the messages of refused ones.
 
 #![allow(
     clippy::expect_used,
@@ -12,7 +12,7 @@ use tollgate_catalogue::{
 };
 use tollgate_contract::{Contracts, ErrorKind};
 
-/// Names that would do harm wherever they are not treated as text.
+/// Names that do harm if they are not treated as text.
 const NASTY: [&str; 6] = [
     "<script>alert(1)</script>",
     "'; DROP TABLE catalogue_object; --",
@@ -291,7 +291,7 @@ fn terms_that_would_be_counted_elsewhere_are_refused() {
         "{ identity: user=1, contract: alone, overrides: [{ name: one, limit: 2 }] }",
         "follows no plan",
     );
-    // Nothing is changed by it, so nothing is wrong with it.
+    // It changes nothing, so it is valid.
     all.assignment("{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 9 }] }")
         .unwrap();
     let gossip = AssignmentShape {
@@ -365,7 +365,7 @@ fn names_that_would_do_harm_are_only_names() {
         let identity = serde_json::to_string(&format!("user={name}")).unwrap();
         let text = format!("{{\"identity\": {identity}, \"plan\": {quoted}, \"note\": {quoted}}}");
         let (_, assignment) = all.assignment(&text).unwrap();
-        // What is kept reads as what it was.
+        // Stored documents read back unchanged.
         let mut again = Catalogue::default();
         let (plan_text, contract_text) = (plan.to_string(), contract.to_string());
         assert_eq!(again.put(Kind::Plan, name, &plan_text).unwrap().0, plan);

@@ -1,4 +1,4 @@
-//! Which assignment counts, against the obvious way: go through the rules in words, one instant at a time.
+//! Which assignment applies, compared with a direct evaluation of the rules, one instant at a time.
 
 #![allow(
     clippy::expect_used,
@@ -45,7 +45,7 @@ fn catalogue() -> Catalogue {
     all
 }
 
-/// An assignment before it is written down: seconds since the epoch, plans by number.
+/// An assignment in the model: seconds since the epoch, plans by number.
 #[derive(Clone, Debug)]
 struct Wish {
     identity: &'static str,
@@ -85,7 +85,7 @@ impl Wish {
         Assignment::read(&(text + " }")).unwrap()
     }
 
-    /// The plan at a second, by the words of the documentation.
+    /// The plan at a second, by the documented rules.
     fn plan_at(&self, second: u64) -> Option<u64> {
         if second < self.from.unwrap_or(0) {
             return None;
@@ -139,7 +139,7 @@ fn by_hand(wishes: &[Wish], contract: &str, second: u64) -> u64 {
                 .iter()
                 .filter(|wish| wish.identity == identity && wish.contract == only);
             if let Some(plan) = of_it.find_map(|wish| wish.plan_at(second)) {
-                // What a contract says itself holds under every plan.
+                // A contract's own policies apply under every plan.
                 return if contract == "alone" { 1 } else { plan };
             }
         }

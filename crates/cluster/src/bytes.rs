@@ -2,7 +2,6 @@
 
 use tollgate_kit::Reader;
 
-/// A length of one byte, and a text of at most `max` bytes.
 pub(crate) fn text<'a>(reader: &mut Reader<'a>, max: usize) -> Option<&'a str> {
     let length = usize::from(reader.u8()?);
     let bytes = reader.take(length).filter(|_| length <= max)?;
@@ -13,13 +12,13 @@ pub(crate) fn put_u48(into: &mut Vec<u8>, value: u64) {
     into.extend(value.to_le_bytes().iter().take(6));
 }
 
-/// A text that was cut to less than 256 bytes before.
+/// The text must already be cut to less than 256 bytes.
 pub(crate) fn put_text(into: &mut Vec<u8>, text: &str) {
     into.push(text.len().to_le_bytes()[0]);
     into.extend_from_slice(text.as_bytes());
 }
 
-/// The longest beginning of a text that has at most `max` bytes and ends between letters.
+/// The longest prefix of a text that has at most `max` bytes and ends on a character boundary.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or("")
 }

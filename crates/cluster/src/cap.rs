@@ -1,9 +1,9 @@
 //! The cap on what a node sends per second: a token bucket of one second's worth.
 //!
 //! Probes go into debt instead of waiting, at most one second's worth, or one datagram's where that is more. Not here:
-//! what waits.
+//! the queues.
 
-/// A token bucket of bytes, in billionths of a byte.
+/// A token bucket of bytes, counted in billionths of a byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cap {
     per_second: Option<u64>,
@@ -21,7 +21,6 @@ impl Cap {
         }
     }
 
-    /// Whether anything may be sent.
     pub(crate) fn is_open(&mut self, mono: u64) -> bool {
         let Some(rate) = self.per_second else {
             return true;
@@ -32,7 +31,6 @@ impl Cap {
         self.level >= 0
     }
 
-    /// Takes what was sent.
     pub(crate) fn take(&mut self, bytes: usize) {
         if let Some(rate) = self.per_second {
             let cost = bytes as i128 * i128::from(SECOND_NS);
@@ -56,7 +54,7 @@ fn full(rate: u64) -> i128 {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// As long as a datagram can be: under a cap below that, one is more than a second's worth.
+/// The length limit of a datagram: under a cap below that, one is more than a second's worth.
 const DATAGRAM_BYTES: u64 = 1 << 16;
 
 #[cfg(test)]
@@ -74,7 +72,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever waits until it opens sends no more than the cap allows, give or take one second's worth and one
+        /// A sender that waits until it opens sends no more than the cap allows, give or take one second's worth and
+        /// one
         /// datagram.
         #[test]
         fn holds_over_any_time(rate in 1_000_u64..1_000_000, sizes in proptest::collection::vec(50_usize..1400, 1..500)) {

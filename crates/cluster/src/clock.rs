@@ -1,10 +1,11 @@
-//! Time that never goes back, made of a clock that should not and may, and how far the time of day is ahead of it.
+//! Time that never goes back, made from a monotonic clock that may still step back, and how far the time of day is
+//! ahead of it.
 //!
-//! Timers and gaps are measured in it, so that a clock that is set back stops nothing. Not here: reading a clock.
+//! Timers and gaps are measured in it, so that setting a clock back stops nothing. Not here: reading a clock.
 
 use tollgate_limit::{Instant, Span};
 
-/// The time as it was told last, the nanoseconds that passed since the start, and what is added for the time of day.
+/// The last reading, the nanoseconds since the start, and the offset of the time of day.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterClock {
     now: Instant,
@@ -21,24 +22,22 @@ impl ClusterClock {
         }
     }
 
-    /// Takes the time; a step back counts as no time at all.
+    /// A step back counts as no time at all.
     pub(crate) const fn set(&mut self, now: Instant) {
         self.mono = self.mono.saturating_add(now.nanos_since(self.now));
         self.now = now;
     }
 
-    /// Hears what the time of day is by now.
     pub(crate) const fn set_day(&mut self, day: Instant, now: Instant) {
         self.set(now);
         self.ahead = day.as_nanos().wrapping_sub(now.as_nanos()).cast_signed();
     }
 
-    /// Nanoseconds since the start.
     pub(crate) const fn mono(&self) -> u64 {
         self.mono
     }
 
-    /// What the nanoseconds since the start will be at that time.
+    /// Nanoseconds from the start to `now`.
     pub(crate) const fn mono_at(&self, now: Instant) -> u64 {
         self.mono.saturating_add(now.nanos_since(self.now))
     }
@@ -48,13 +47,13 @@ impl ClusterClock {
         self.day_ms_at(self.mono)
     }
 
-    /// The same, that many nanoseconds after the start.
+    /// The same at `mono` nanoseconds after the start.
     pub(crate) fn day_ms_at(&self, mono: u64) -> u64 {
         let at = self.at(mono).as_nanos();
         at.wrapping_add_signed(self.ahead) / 1_000_000
     }
 
-    /// What the clock shows that many nanoseconds after the start.
+    /// The reading of the clock at `mono` nanoseconds after the start.
     pub(crate) fn at(&self, mono: u64) -> Instant {
         if mono >= self.mono {
             return self

@@ -1,10 +1,9 @@
-//! The seeded dice as the membership protocol wants them.
+//! The seeded random generator, adapted to the membership protocol.
 
 use std::convert::Infallible;
 
 use tollgate_kit::Dice;
 
-/// A stream of numbers from a seed.
 pub(crate) struct Rng(pub(crate) Dice);
 
 impl rand::TryRng for Rng {

@@ -1,4 +1,4 @@
-//! What comes out of a cluster: events, things to send, and reasons to refuse.
+//! What comes out of a cluster: events, transmits, and reasons to refuse.
 //!
 //! Not here: counting refusals ([`crate::Refusals`]).
 
@@ -11,138 +11,114 @@ use tollgate_limit::Span;
 use crate::frame::FrameKind;
 use crate::roll::MissingNode;
 
-/// What the shell should know of, oldest first.
+/// Polled oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The members are others than before.
+    /// The set of members changed.
     Members,
-    /// A replica's frame.
     Gossip {
-        /// The sender.
         from: NodeId,
-        /// Which policy it is for.
         tag: u64,
-        /// The frame, as a replica made it.
         frame: Vec<u8>,
     },
-    /// Something else that a peer said.
+    /// A message of another kind from a peer.
     Message {
-        /// The sender.
         from: NodeId,
-        /// What it is.
         kind: FrameKind,
-        /// Its content.
         body: Vec<u8>,
     },
-    /// This node's numbers were another live node's as well; these are the new ones.
+    /// Another live node had this node's numbers too; these are the new ones.
     Renumbered {
-        /// The node.
         node: NodeId,
-        /// The boot.
         writer: Writer,
     },
-    /// This node's generation had to be raised; whoever keeps it on disk writes it down.
+    /// This node's generation was raised; the shell must store it.
     Generation(u64),
-    /// Another process that runs for longer has the same identity. This one has fallen silent and must stop.
+    /// An older process has the same identity. This one is silent now and must stop.
     IdentityTaken {
-        /// Where the other one is.
         at: SocketAddr,
     },
-    /// A peer's clock is too far off; what it sends is refused.
+    /// A peer's clock is too far off; its datagrams are refused.
     ClockOff {
-        /// Its boot.
         boot: u64,
-        /// The node, where it is known.
+        /// `None` if the boot is not that of a member.
         from: Option<NodeId>,
-        /// How far.
         by: Span,
-        /// Whether its clock is ahead of ours.
+        /// Whether its clock is ahead of this node's.
         is_ahead: bool,
     },
-    /// Nobody is there: none was found, or the last one is gone.
+    /// No peer was found, or the last one is gone.
     Alone,
-    /// The first peer is there.
     Joined,
-    /// A member came.
     Came {
-        /// Its number.
         node: NodeId,
-        /// Since when it was missing, in milliseconds since the epoch, where it was.
+        /// Set if it was missing: since when, in milliseconds since the epoch.
         since_ms: Option<u64>,
-        /// Whether it was there a moment ago, and did not say that it goes.
+        /// It was a member a moment ago, and left without a goodbye.
         is_restart: bool,
     },
-    /// A member is gone.
     Gone {
-        /// Who it was.
         who: MissingNode,
-        /// Whether it said that it goes; it is missing where not.
+        /// Without a goodbye it is missing.
         is_goodbye: bool,
     },
-    /// Another node tells of one that is missing.
+    /// Another node reports a missing one.
     Missing(MissingNode),
-    /// Whoever of that name was missing is forgotten.
+    /// The missing node of that name is forgotten.
     Forgotten(String),
 }
 
-/// Something to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
     pub to: SocketAddr,
-    /// The peer, where it is known; always for streams.
+    /// The peer, if known; always for streams.
     pub node: Option<NodeId>,
-    /// How.
     pub via: Via,
-    /// A datagram's payload, before it is sealed; a stream's message, before its length is put in front.
+    /// A datagram's payload, before it is sealed; a stream's message, without its length prefix.
     pub bytes: Vec<u8>,
 }
 
-/// How something goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// In one datagram, sealed under this number.
     Datagram {
-        /// Never used before by this boot.
+        /// Used only once per boot.
         counter: u64,
     },
-    /// Over the peer's stream.
     Stream,
 }
 
-/// Why something that arrived was not taken.
+/// Why something that arrived was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refused {
-    /// It is too short to be a datagram of ours, or it is not one.
+    /// Too short, or not a datagram of this protocol.
     Foreign,
-    /// It is of a version that is not understood.
+    /// A version that this node does not support.
     Version,
-    /// It is sealed with a key that is not ours.
+    /// Sealed with an unknown key.
     Key,
-    /// The seal is broken.
+    /// The seal does not verify.
     Seal,
-    /// It came before.
+    /// Received before.
     Replayed,
-    /// Its sender's clock is too far from ours.
+    /// The sender's clock is too far from ours.
     Clock,
     /// It was sealed for another boot.
     Misdirected,
-    /// It came from this very node.
+    /// Sent by this node itself.
     Echo,
-    /// Its content cannot be read.
+    /// The content does not parse.
     Malformed,
-    /// The sender is no member.
+    /// The sender is not a member.
     Stranger,
-    /// Its sender says that it is somebody else.
+    /// The sender claims the identity of another node.
     Liar,
-    /// There are more senders than can be told apart.
+    /// Too many senders to track.
     Crowded,
-    /// This node has left, or its identity is another's.
+    /// This node has left, or another process owns its identity.
     Silent,
 }
 
 impl Refused {
-    /// Every reason, in order.
     pub const ALL: [Self; 13] = [
         Self::Foreign,
         Self::Version,
@@ -201,7 +177,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// A peer's stream has no room for a message: it would have to wait behind too much. Nothing was queued.
+/// A peer's stream has no room for a message: too much is queued before it. The message was not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamFull;
 

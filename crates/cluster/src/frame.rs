@@ -1,65 +1,61 @@
-//! What a payload is made of: kinds of frames, and the numbers of the protocol.
+//! Kinds of frames, and the numbers of the protocol.
 //!
-//! Not here: what is inside frames.
+//! Not here: the bodies of frames.
 
 use tollgate_kit::{Reader, put_varint};
 
 use crate::bytes::put_u48;
 use crate::event::Refused;
 
-/// The version of the protocol that is spoken.
+/// The version of the protocol that this node sends.
 pub const VERSION: u8 = 1;
-/// The oldest version that is understood: always the one before, where there was one.
+/// The oldest version that is accepted: always the previous one, if any.
 pub const OLDEST_VERSION: u8 = 1;
 /// What the seal adds to a payload: version 1, seal-key id 1, boot 8, counter 8, tag 16.
 pub const DATAGRAM_OVERHEAD: usize = 34;
 /// The longest message of a stream.
 pub const MESSAGE_BYTES_MAX: usize = (1 << 24) + 64;
 
-/// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// A packet of the membership protocol.
     Probe = 1,
     /// A replica's frame, behind the tag of its policy.
     Gossip = 2,
     /// Asks for a pong, to measure the delay.
     Ping = 3,
-    /// Answers a ping.
     Pong = 4,
-    /// To an address of which nobody knows who is there: who we are.
+    /// Sent to an address whose node is unknown: describes the sender.
     Hello = 5,
-    /// Answers a hello: who is here.
+    /// Answers a hello: describes the receiver.
     Welcome = 6,
-    /// Tells a node of another that claims its identity.
+    /// Reports to a node another one that claims its identity.
     Rival = 7,
-    /// Tells the younger of two nodes with one identity to stop.
+    /// Orders the younger of two nodes with one identity to stop.
     Taken = 8,
-    /// Says that the sender leaves.
     Bye = 9,
-    /// Requests for the owner of their keys; by stream.
+    /// Requests forwarded to the owner of their keys; by stream.
     Forward = 16,
-    /// What the owner answered; by stream.
+    /// Answers of the owner; by stream.
     Answer = 17,
-    /// State for a node that joins; by stream.
+    /// State for a node that joins the cluster; by stream.
     Snapshot = 18,
     /// State from a node that leaves, or of keys that moved; by stream.
     HandOver = 19,
     /// Asks for a snapshot; by stream.
     Ask = 20,
-    /// Values of keys whose terms their owner has to look up; by stream.
+    /// Values of keys whose assignments the owner must look up; by stream.
     Introduce = 21,
-    /// Who is missing, for a node that started since; by stream.
+    /// Missing nodes, for a node that started since; by stream.
     Missing = 22,
-    /// The name of a missing node that is to be forgotten; by stream.
+    /// The name of a missing node to forget; by stream.
     Forget = 23,
     /// Asks whether the other has lent what the sender lends now; by stream.
     Prove = 24,
 }
 
 impl FrameKind {
-    /// The kind of that number, if this version knows it.
+    /// `None` for kinds of later versions.
     pub const fn of(number: u8) -> Option<Self> {
         Some(match number {
             1 => Self::Probe,
@@ -85,7 +81,6 @@ impl FrameKind {
     }
 }
 
-/// Frames of a payload or message, one after the other.
 pub(crate) struct Frames<'a> {
     reader: Reader<'a>,
     is_broken: bool,
@@ -106,7 +101,7 @@ impl<'a> Frames<'a> {
 }
 
 impl<'a> Iterator for Frames<'a> {
-    /// The number of a kind and a body; an error ends it.
+    /// The number of a kind, and a body; iteration ends after an error.
     type Item = Result<(u8, &'a [u8]), Refused>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -119,7 +114,6 @@ impl<'a> Iterator for Frames<'a> {
     }
 }
 
-/// A frame as bytes.
 pub(crate) fn frame(kind: FrameKind, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut bytes = Vec::with_capacity(length + 6);
@@ -131,12 +125,11 @@ pub(crate) fn frame(kind: FrameKind, parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// What a payload begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadHead {
     /// The sender's clock, in milliseconds since the epoch.
     pub(crate) sent_ms: u64,
-    /// The boot it is for, folded; zero where the sender does not know it.
+    /// The receiver's boot, folded; zero if the sender does not know it.
     pub(crate) to: u32,
 }
 
@@ -154,16 +147,16 @@ impl PayloadHead {
     }
 }
 
-/// A boot as payloads name it: never zero.
+/// Never zero.
 pub(crate) const fn fold(boot: u64) -> u32 {
     let [low @ .., _, _, _, _] = (boot ^ (boot >> 32)).to_le_bytes();
     let folded = u32::from_le_bytes(low);
     if folded == 0 { 1 } else { folded }
 }
 
-/// What stands before the frames of a payload: sent-at 6, to 4.
+/// The head of a payload: sent-at 6, to 4.
 pub(crate) const HEAD_LEN: usize = 10;
-/// The longest packet of the membership protocol: one on all nodes, since a longer one is refused whole.
+/// The longest packet of the membership protocol: the same on all nodes, since a longer one is refused.
 pub(crate) const PROBE_BYTES_MAX: usize =
     crate::config::ClusterConfig::MTU_MIN - DATAGRAM_OVERHEAD - HEAD_LEN - 3;
 

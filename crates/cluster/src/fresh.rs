@@ -1,12 +1,13 @@
-//! How fresh what a peer says is: phi accrual over the gaps between what it sends, and its measured delay.
+//! Freshness of a peer's reports: phi accrual over the gaps between its messages, and its measured delay.
 //!
-//! Gaps are taken to be exponential with the mean of those seen, as in Cassandra's detector: phi = log10(e) · silence /
+//! Gaps are taken to be exponential with the mean of those observed, as in Cassandra's detector: phi = log10(e) ·
+//! silence /
 //! mean. All in integers: phi in thousandths, rounded down, by 434/1000 for log10(e); the mean is smoothed by a
 //! sixteenth of each gap. Not here: who is a member.
 
 use crate::status::Grade;
 
-/// Gaps between what came from one peer.
+/// Gaps between messages of one peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps {
     heard: Option<u64>,
@@ -23,7 +24,7 @@ impl Default for Gaps {
 }
 
 impl Gaps {
-    /// Something came.
+    /// A message arrived.
     pub(crate) fn hear(&mut self, mono: u64) {
         if let Some(before) = self.heard {
             let gap = mono.saturating_sub(before).min(GAP_NS_MAX);
@@ -36,7 +37,7 @@ impl Gaps {
         self.heard
     }
 
-    /// Phi in thousandths; a peer that never spoke is as silent as can be.
+    /// Phi in thousandths; the maximum for a peer that never sent.
     pub(crate) fn phi_milli(&self, mono: u64) -> u32 {
         let Some(heard) = self.heard else {
             return u32::MAX;
@@ -56,21 +57,20 @@ pub(crate) const fn grade(phi_milli: u32) -> Grade {
     }
 }
 
-/// Half the way there and back, smoothed.
+/// Half the round trip, smoothed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkDelay {
     smoothed_ns: Option<u64>,
-    /// The last ping and when it went.
+    /// Token and time of the last ping.
     asked: Option<(u64, u64)>,
 }
 
 impl LinkDelay {
-    /// A ping goes.
     pub(crate) const fn ask(&mut self, token: u64, mono: u64) {
         self.asked = Some((token, mono));
     }
 
-    /// A pong came; only the answer to the last ping counts, once.
+    /// Only the answer to the last ping counts, once.
     pub(crate) fn answer(&mut self, token: u64, mono: u64) {
         let Some((_, sent)) = self.asked.take_if(|(asked, _)| *asked == token) else {
             return;
@@ -87,11 +87,11 @@ impl LinkDelay {
     }
 }
 
-/// A new peer is expected to speak this often.
+/// A new peer is expected to send this often.
 const MEAN_NS_START: u64 = 2_000_000_000;
-/// A peer that speaks more often than this is not held to it when it has nothing to say: pings come no faster.
+/// Lower bound of the mean: an idle peer sends only pings, which come no faster.
 const MEAN_NS_MIN: u64 = 1_000_000_000;
-/// A longer gap was an outage, not a habit.
+/// A longer gap is an outage and does not enter the mean.
 const GAP_NS_MAX: u64 = 60_000_000_000;
 const SMOOTH: u64 = 16;
 

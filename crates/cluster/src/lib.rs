@@ -1,10 +1,12 @@
-//! Who is in the cluster, and what nodes say to each other, up to the bytes before they are sealed.
+//! Membership and the protocol between nodes, up to the bytes before they are sealed.
 //!
 //! [`Cluster`] is one node's part. Opened datagrams, messages of streams and time go in; payloads to seal and send, and
-//! events, come out. Membership is SWIM (by `foca`); beside it every peer has a measured delay and a graded freshness.
+//! events, come out. Membership is SWIM (by `foca`); besides, every peer has a measured delay and a graded freshness.
 //!
-//! Not here: sockets, clocks, randomness, cryptography. What the designs say to each other (`tollgate-gossip`) is
+//! Not here: sockets, clocks, randomness, cryptography. The frames of the designs (`tollgate-gossip`) is
 //! opaque here.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod bytes;
 mod cap;

@@ -1,6 +1,7 @@
-//! What waits for one peer, and what is known of the way to it.
+//! Queues for one peer, and the state of the link to it.
 //!
-//! Queues are bounded and drop the oldest; what is dropped is counted. Not here: who is a peer, and when something is
+//! Queues are bounded and drop the oldest frames; drops are counted. Not here: which nodes are peers, and when frames
+//! are
 //! sent.
 
 use std::collections::VecDeque;
@@ -13,22 +14,21 @@ use crate::member::MemberState;
 use crate::peer::ClusterPeer;
 use crate::status::LinkTraffic;
 
-/// What waits for one peer, and what is known of the way to it.
 #[derive(Debug)]
 pub(crate) struct PeerLink {
     pub(crate) node: NodeId,
     pub(crate) address: SocketAddr,
-    /// Its generation and renewal: another one may say other things of itself.
+    /// Its generation and renewal: if these change, its description may have changed.
     pub(crate) version: (u64, u32),
     pub(crate) state: MemberState,
-    /// Whether it is among the members that others see.
+    /// Whether it is among the members that are shown to the shell.
     pub(crate) is_visible: bool,
     pub(crate) gaps: Gaps,
     pub(crate) delay: LinkDelay,
-    /// When it was last pinged.
+    /// Time of the last ping.
     pub(crate) pinged: u64,
     pub(crate) traffic: LinkTraffic,
-    /// Whether its stream takes nothing at the moment.
+    /// The connection of its stream accepts no more data now.
     pub(crate) is_held: bool,
     control: Queue,
     gossip: Queue,
@@ -54,24 +54,22 @@ impl PeerLink {
         }
     }
 
-    /// Whether the peer is as it was when the link was last brought up to date.
+    /// Whether the peer is unchanged since the link was last updated.
     pub(crate) fn is_same(&self, peer: &ClusterPeer, state: MemberState) -> bool {
         self.version == (peer.generation, peer.bump) && self.state == state
     }
 
-    /// Queues what must not wait for the cap.
     pub(crate) fn push_control(&mut self, frame: Vec<u8>) {
         self.traffic.dropped += self.control.push_dropping(frame);
     }
 
-    /// Queues a replica's frame; how many were dropped for it.
+    /// Returns how many older frames were dropped for it.
     pub(crate) fn push_gossip(&mut self, frame: Vec<u8>) -> u64 {
         let dropped = self.gossip.push_dropping(frame);
         self.traffic.dropped += dropped;
         dropped
     }
 
-    /// Queues a frame for the stream, if there is room.
     pub(crate) fn push_stream(&mut self, frame: Vec<u8>) -> bool {
         if !self.stream.has_room(frame.len()) {
             return false;
@@ -84,7 +82,7 @@ impl PeerLink {
         STREAM_BYTES_MAX.saturating_sub(self.stream.bytes)
     }
 
-    /// Whether a datagram can be made: of anything if the cap is open, else only of what does not wait for it.
+    /// Whether a datagram can be made: of any frame if the cap is open, else only of frames that bypass it.
     pub(crate) fn has_datagram(&self, is_open: bool) -> bool {
         !self.control.is_empty() || is_open && !self.gossip.is_empty()
     }
@@ -97,7 +95,7 @@ impl PeerLink {
         self.control.is_empty() && self.gossip.is_empty() && !self.has_stream()
     }
 
-    /// Fills a datagram up to `bytes_max`; how many frames went in.
+    /// Fills a datagram up to `bytes_max`; returns the number of frames.
     pub(crate) fn pack_datagram(
         &mut self,
         into: &mut Vec<u8>,
@@ -111,7 +109,6 @@ impl PeerLink {
         frames
     }
 
-    /// One message for the stream.
     pub(crate) fn pack_message(&mut self) -> Vec<u8> {
         let mut message = self.stream.pop().unwrap_or_default();
         self.stream.pack(&mut message, MESSAGE_BYTES_AIM);
@@ -123,7 +120,7 @@ impl PeerLink {
     }
 }
 
-/// Frames in the order they came, with a bound in bytes.
+/// Frames in order of arrival, with a bound in bytes.
 #[derive(Debug)]
 struct Queue {
     frames: VecDeque<Vec<u8>>,
@@ -144,7 +141,7 @@ impl Queue {
         self.frames.is_empty()
     }
 
-    /// An empty queue takes anything, so that nothing is too long for ever.
+    /// An empty queue takes anything, so that no frame is too long to be sent.
     fn has_room(&self, length: usize) -> bool {
         self.is_empty() || self.bytes.saturating_add(length + EACH) <= self.bytes_max
     }
@@ -154,7 +151,7 @@ impl Queue {
         self.frames.push_back(frame);
     }
 
-    /// Makes room by dropping the oldest; how many.
+    /// Makes room by dropping the oldest frames; returns how many.
     fn push_dropping(&mut self, frame: Vec<u8>) -> u64 {
         let mut dropped = 0;
         while !self.has_room(frame.len()) && self.pop().is_some() {
@@ -170,7 +167,7 @@ impl Queue {
         Some(frame)
     }
 
-    /// Moves as many frames as fit, in order; how many.
+    /// Moves as many frames as fit, in order; returns how many.
     fn pack(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> u64 {
         let mut count = 0;
         while self
@@ -185,12 +182,12 @@ impl Queue {
     }
 }
 
-/// What a frame in a queue takes beside its bytes.
+/// Overhead of a queued frame besides its bytes.
 const EACH: usize = 32;
 const CONTROL_BYTES_MAX: usize = 64 << 10;
 const GOSSIP_BYTES_MAX: usize = 512 << 10;
 const STREAM_BYTES_MAX: usize = 8 << 20;
-/// Frames for a stream are put together up to this.
+/// Frames for a stream are packed into messages of about this size.
 const MESSAGE_BYTES_AIM: usize = 64 << 10;
 
 #[cfg(test)]

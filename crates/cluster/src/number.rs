@@ -1,19 +1,19 @@
-//! The small numbers by which replicas call nodes and boots.
+//! The small numbers by which replicas refer to nodes and boots.
 //!
-//! Both are hashes, so that a node finds its own without asking; where two live members have one, the smaller id keeps
-//! it and the other takes the next that is free. Not here: telling the others.
+//! Both are hashes, so that a node finds its own without a request; if two live members have the same, the smaller id
+//! keeps
+//! it and the other takes the next free one. Not here: announcing it.
 
 use std::collections::BTreeSet;
 
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_kit::siphash24;
 
-/// The number a node begins with.
 pub(crate) fn node(id: u128) -> NodeId {
     NodeId(short(siphash24(KEY, &id.to_le_bytes())))
 }
 
-/// The number a boot begins with. It differs from that of the boot before.
+/// Differs from the number of the previous boot.
 pub(crate) fn writer(id: u128, generation: u64) -> Writer {
     let number = raw_writer(id, generation);
     let before = raw_writer(id, generation.wrapping_sub(1));
@@ -24,7 +24,7 @@ pub(crate) fn writer(id: u128, generation: u64) -> Writer {
     })
 }
 
-/// The first number from `number` on that nobody has; the number itself if all are taken.
+/// The first number from `number` on that is free; `number` itself if all are taken.
 pub(crate) fn next_free(number: u16, taken: &BTreeSet<u16>) -> u16 {
     let mut candidates = (0..=u16::MAX).map(|step| number.wrapping_add(step));
     candidates
@@ -44,7 +44,7 @@ const fn short(hash: u64) -> u16 {
     u16::from_le_bytes([low, high])
 }
 
-/// No secret: numbers need to differ, not to be hard to guess.
+/// Not secret: numbers need to differ, not to be hard to guess.
 const KEY: &[u8; 16] = b"tollgate numbers";
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::fmt;
 use tollgate_gossip::NodeId;
 use tollgate_kit::siphash24;
 
-/// The key of the hash; derived from the cluster's secret, so that nobody outside can aim keys at one node.
+/// The key of the hash; derived from the cluster's secret, so that an outsider cannot aim keys at one node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerKey(pub [u8; 16]);
 
@@ -21,7 +21,7 @@ impl fmt::Debug for OwnerKey {
     }
 }
 
-/// The owner of a key among these; `None` where nobody is alive.
+/// `None` if no member is alive.
 pub fn owner<'a>(
     key: &OwnerKey,
     contract: u64,
@@ -34,7 +34,7 @@ pub fn owner<'a>(
     best.map(|(node, _)| *node)
 }
 
-/// Greater is nearer: the score, and among equals the smaller id.
+/// Greater wins: the score, and among equals the smaller id.
 fn rank(key: &OwnerKey, contract: u64, print: u64, id: u128) -> (u64, u128) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&contract.to_le_bytes());

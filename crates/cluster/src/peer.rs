@@ -1,6 +1,7 @@
-//! A node as membership knows it: who it is, which boot, where, and what it says of itself.
+//! A node as membership knows it: identity, boot, address and description.
 //!
-//! Two are the same if node, generation, boot and renewal are. Of two boots of one node the later one replaces the
+//! Two values are the same if node, generation, boot and renewal are. Of two boots of one node the later one replaces
+//! the
 //! earlier. Not here: packets of the membership protocol.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,16 +16,15 @@ use crate::frame::VERSION;
 use crate::member::{About, Member, MemberState};
 use crate::number;
 
-/// A node as membership knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterPeer {
     pub(crate) id: u128,
-    /// Counts boots; raised as well when somebody else's claim must be outbid.
+    /// Counts boots; also raised to exceed the claim of a rival.
     pub(crate) generation: u64,
     pub(crate) boot: u64,
-    /// Counts changes of this boot: each time it was declared gone, got other numbers, or moved.
+    /// Counts changes of this boot: each time it was declared gone, changed numbers, or changed its address.
     pub(crate) bump: u32,
-    /// When the boot began, in milliseconds since the epoch.
+    /// Start of the boot, in milliseconds since the epoch.
     pub(crate) started: u64,
     pub(crate) address: SocketAddr,
     pub(crate) node: NodeId,
@@ -80,7 +80,7 @@ impl ClusterPeer {
         }
     }
 
-    /// The same boot once more, which replaces this.
+    /// The same boot with a higher renewal, which replaces this.
     #[must_use]
     pub(crate) fn bumped(&self) -> Self {
         let mut next = self.clone();
@@ -91,7 +91,7 @@ impl ClusterPeer {
         next
     }
 
-    /// Of two live processes with one identity the older one keeps it: the one that began first.
+    /// Of two live processes with one identity the older one keeps it.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         (self.started, self.boot) < (other.started, other.boot)
     }
@@ -113,12 +113,11 @@ impl ClusterPeer {
         (self.id, self.generation, self.boot, self.bump)
     }
 
-    /// The greater replaces the smaller in everybody's list.
+    /// The greater replaces the smaller at every node.
     const fn order(&self) -> (u64, u64, u64, u32) {
         (self.generation, self.started, self.boot, self.bump)
     }
 
-    /// Everything, behind its length.
     pub(crate) fn put(&self, into: &mut Vec<u8>) {
         let mut block = Vec::with_capacity(128);
         self.put_short(&mut block);
@@ -135,7 +134,7 @@ impl ClusterPeer {
         into.extend(block);
     }
 
-    /// What [`Self::put`] wrote. What a later version put behind is skipped.
+    /// Reads [`Self::put`]. Bytes appended by later versions are skipped.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let mut block = Reader(reader.block()?);
         let mut peer = Self::read_short(&mut block)?;
@@ -159,7 +158,7 @@ impl ClusterPeer {
         Some(peer)
     }
 
-    /// Only what tells it from others.
+    /// Only the identifying fields.
     pub(crate) fn put_short(&self, into: &mut Vec<u8>) {
         into.extend(self.id.to_le_bytes());
         put_varint(into, self.generation);
@@ -167,7 +166,7 @@ impl ClusterPeer {
         put_varint(into, u64::from(self.bump));
     }
 
-    /// What [`Self::put_short`] wrote; everything else is empty.
+    /// Reads [`Self::put_short`]; every other field is empty.
     pub(crate) fn read_short(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             id: reader.u128()?,
@@ -183,7 +182,7 @@ impl ClusterPeer {
     }
 }
 
-/// The address of a peer of which only the short form is known.
+/// The address of a peer known only by its short form.
 pub(crate) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 pub(crate) fn put_address(into: &mut Vec<u8>, address: SocketAddr) {

@@ -6,7 +6,7 @@
 //! member = state 1 | incarnation 2 | peer, whole
 //! ```
 //!
-//! Not here: what they mean (`foca` knows).
+//! Not here: their meaning (`foca`).
 
 use std::fmt;
 
@@ -16,16 +16,13 @@ use tollgate_kit::Reader;
 
 use crate::peer::ClusterPeer;
 
-/// Writes and reads packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeCodec;
 
-/// Why a packet cannot be written or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadProbe {
-    /// It does not fit.
+    /// The buffer is full.
     NoRoom,
-    /// It is not what was written.
     Malformed,
 }
 
@@ -40,12 +37,12 @@ impl fmt::Display for BadProbe {
 
 impl std::error::Error for BadProbe {}
 
-/// Who sent a packet; `None` where it cannot be read.
+/// `None` if the packet does not parse.
 pub(crate) fn sender(packet: &[u8]) -> Option<ClusterPeer> {
     header(&mut Reader(packet)).map(|header| header.src)
 }
 
-/// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the
+/// Notifies a node that it is suspected, so that it can refute. An incarnation of zero adds nothing about the
 /// sender.
 pub(crate) fn suspicion(me: &ClusterPeer, of: &Member<ClusterPeer>) -> Option<Vec<u8>> {
     let header = Header {
@@ -107,7 +104,7 @@ impl Codec<ClusterPeer> for ProbeCodec {
     }
 }
 
-/// All or nothing: what does not fit leaves no trace.
+/// All or nothing: writes nothing if it does not fit.
 fn put_whole(bytes: &[u8], mut buf: impl BufMut) -> Result<(), BadProbe> {
     if buf.remaining_mut() < bytes.len() {
         return Err(BadProbe::NoRoom);
@@ -220,7 +217,7 @@ fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<ClusterPeer>> {
         7 => Message::Announce,
         8 => Message::Feed,
         9 => Message::Gossip,
-        // Custom broadcasts are never sent, so that nobody may send them.
+        // Custom broadcasts are never sent, so they are refused.
         11 => Message::TurnUndead,
         _ => return None,
     })

@@ -1,35 +1,35 @@
-//! Which datagrams came before, by the boot of their sender and its counter.
+//! Replay detection, by the boot of their sender and its counter.
 //!
-//! Each boot has a window of the last [`WINDOW`] counters; older ones count as seen. A boot is forgotten only when the
-//! clock check refuses everything it can have sent. Not here: that check.
+//! Each boot has a window of the last [`WINDOW`] counters; older ones count as received. A boot is forgotten only
+//! when the
+//! clock check refuses everything that it can have sent. Not here: that check.
 
 use std::collections::BTreeMap;
 
-/// Counters of every boot that was heard.
+/// Windows by boot.
 #[derive(Debug, Default)]
 pub(crate) struct Replays(BTreeMap<u64, Window>);
 
-/// What a counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplayCheck {
-    /// Never seen, and marked from here on.
+    /// Not received before; now marked.
     New,
-    /// Seen, or too old to tell.
+    /// Received before, or too old to tell.
     Before,
-    /// Not marked: too many boots were heard lately.
+    /// Not marked: too many boots are tracked.
     Crowded,
 }
 
 #[derive(Debug)]
 struct Window {
     newest: u64,
-    /// Bit `n` of the whole is the counter `newest - n`.
+    /// Bit `n` is the counter `newest - n`.
     bits: [u64; WORDS],
     heard: u64,
 }
 
 impl Replays {
-    /// Marks a counter. `mono` is the time in nanoseconds.
+    /// `mono` is the time in nanoseconds.
     pub(crate) fn mark(&mut self, boot: u64, counter: u64, mono: u64) -> ReplayCheck {
         if let Some(window) = self.0.get_mut(&boot) {
             window.heard = mono;
@@ -63,7 +63,7 @@ impl Replays {
 }
 
 impl Window {
-    /// Whether the counter was not seen before.
+    /// Returns whether the counter is new.
     fn mark(&mut self, counter: u64) -> bool {
         if counter > self.newest {
             self.shift(counter - self.newest);
@@ -105,9 +105,9 @@ impl Window {
 /// How many counters back a datagram may arrive late.
 pub(crate) const WINDOW: u64 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
-/// Boots that are told apart: many more than live members.
+/// Boots that are tracked: many more than live members.
 const BOOTS_MAX: usize = 4096;
-/// Twice what clocks may differ, and some: what a boot sent before that is refused by its clock.
+/// Above twice the allowed clock difference: older datagrams of a boot are refused by their time.
 const KEEP_NS: u64 = 150_000_000_000;
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a set that remembers everything.
+        /// Compares with an unbounded set.
         #[test]
         fn agrees_with_a_set(jumps in proptest::collection::vec((0_u64..2500, any::<bool>()), 1..400)) {
             let mut replays = Replays::default();

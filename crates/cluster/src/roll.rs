@@ -1,6 +1,6 @@
-//! Who was there and is missing: a member that is gone without a goodbye stays named until it is back, or is forgotten.
+//! Missing members: one that left without a goodbye stays listed until it returns or is forgotten.
 //!
-//! Whoever starts after it died is told by those who know. Not here: how it is found out that a member is gone.
+//! Nodes that start later learn of it from their peers. Not here: how a member is detected to be gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -12,16 +12,14 @@ use crate::event::Event;
 use crate::member::MemberState;
 use crate::peer::{ClusterPeer, NAME_BYTES_MAX, address, put_address};
 
-/// A node that was a member, did not say that it goes, and is not there.
+/// A node that was a member and left without a goodbye.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingNode {
-    /// The node, across all its boots.
     pub id: u128,
-    /// The name people know it by.
     pub name: String,
-    /// Where it was reached.
+    /// Its last address.
     pub address: SocketAddr,
-    /// When something last came from it, in milliseconds since the epoch.
+    /// Time of its last message, in milliseconds since the epoch.
     pub since_ms: u64,
 }
 
@@ -30,12 +28,12 @@ pub struct MissingNode {
 pub(crate) struct Roll {
     there: BTreeMap<u128, ClusterPeer>,
     missing: BTreeMap<u128, MissingNode>,
-    /// Boots that said that they go.
+    /// Boots that sent a goodbye.
     leaving: BTreeSet<u64>,
 }
 
 impl Roll {
-    /// Nobody is there, and these are missing, but for the node itself.
+    /// Starts without members; `missing` are missing, except this node.
     pub(crate) fn new(me: &ClusterPeer, missing: Vec<MissingNode>) -> Self {
         let mut roll = Self::default();
         for one in missing {
@@ -44,22 +42,22 @@ impl Roll {
         roll
     }
 
-    /// Everybody who is missing, by id.
+    /// Ordered by id.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &MissingNode> {
         self.missing.values()
     }
 
-    /// A boot says that it goes.
+    /// A boot sent its goodbye.
     pub(crate) fn leaves(&mut self, boot: u64) {
         self.leaving.insert(boot);
     }
 
-    /// A node that was taken for dead says that it went. Says who it is.
+    /// A node that was counted as dead turns out to have sent a goodbye. Returns it.
     pub(crate) fn left(&mut self, id: u128) -> Option<MissingNode> {
         self.missing.remove(&id)
     }
 
-    /// Takes note of who is there; `heard` says when something last came from a boot. What changed.
+    /// Updates the members and returns the changes; `heard` is the time of the last message of a boot.
     pub(crate) fn update(
         &mut self,
         me: &ClusterPeer,
@@ -102,20 +100,20 @@ impl Roll {
         events
     }
 
-    /// Hears from another node who is missing; those of whom that is new.
+    /// Takes another node's list of missing nodes; returns those that are new here.
     pub(crate) fn hear(&mut self, me: &ClusterPeer, told: Vec<MissingNode>) -> Vec<Event> {
         let news = told.into_iter().filter(|one| self.miss(me, one.clone()));
         news.map(Event::Missing).collect()
     }
 
-    /// Forgets whoever of that name is missing. Says whether somebody was.
+    /// Returns whether a node of that name was missing.
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         let count = self.missing.len();
         self.missing.retain(|_, one| one.name != name);
         self.missing.len() < count
     }
 
-    /// What is told to a node that started at that time: those who died before. Nothing where there are none.
+    /// For a node that started at that time: the nodes that died before; `None` if there are none.
     pub(crate) fn news_for(&self, started_ms: u64) -> Option<Vec<u8>> {
         let mut body = Vec::new();
         for one in self.missing().filter(|one| one.since_ms < started_ms) {
@@ -127,13 +125,13 @@ impl Roll {
         (!body.is_empty()).then_some(body)
     }
 
-    /// Misses a node, unless it is there, or another has its name. Says whether that is new.
+    /// Lists a node as missing, unless it is a member or another member has its name. Returns whether it is new.
     fn miss(&mut self, me: &ClusterPeer, one: MissingNode) -> bool {
         let is_it = |peer: &ClusterPeer| peer.id == one.id || peer.about.name == one.name;
         if is_it(me) || self.there.values().any(is_it) {
             return false;
         }
-        // A node without a disk is another one after each start.
+        // A node without a disk has a new id after each start.
         self.missing
             .retain(|id, known| *id == one.id || known.name != one.name);
         let is_new = !self.missing.contains_key(&one.id);
@@ -148,7 +146,7 @@ impl Roll {
     }
 }
 
-/// What [`Roll::news_for`] wrote.
+/// Reads [`Roll::news_for`].
 pub(crate) fn read(body: &[u8]) -> Option<Vec<MissingNode>> {
     let mut reader = Reader(body);
     let mut told = Vec::new();
@@ -172,5 +170,5 @@ fn gone(peer: &ClusterPeer, since_ms: u64) -> MissingNode {
     }
 }
 
-/// Nodes that are missing at the same time; of more those that are missing for longest are forgotten.
+/// Bound on missing nodes; beyond it, those missing longest are forgotten.
 const MISSING_MAX: usize = 1024;

@@ -1,4 +1,4 @@
-//! The membership protocol, driven: `foca` with its timers, and what it wants, as values.
+//! The membership protocol, driven: `foca` with its timers, and its effects as values.
 //!
 //! Every timer it sets is delivered, late if need be, in the order in which they fall due. Not here: what the members
 //! are called and which of them others see.
@@ -18,21 +18,19 @@ use crate::member::MemberState;
 use crate::peer::ClusterPeer;
 use crate::probe::{self, ProbeCodec};
 
-/// The membership protocol with its timers.
 pub(crate) struct Swim {
     foca: Foca<ClusterPeer, ProbeCodec, Rng, NoCustomBroadcast>,
     pace: FailureTiming,
-    /// By when they fall due, by rank, then in the order they were set.
+    /// By due time, by rank, then in the order they were set.
     timers: BTreeMap<(u64, u8, u64), Timer<ClusterPeer>>,
     set: u64,
     wants: Wants,
-    /// Whether anything happened since it was last asked.
+    /// Set by any event since it was last read.
     is_touched: bool,
-    /// When those who are suspected are told so next.
+    /// When suspects are notified next.
     warn_at: Option<u64>,
 }
 
-/// What the protocol wants.
 #[derive(Default)]
 pub(crate) struct Wants {
     pub(crate) sends: Vec<(ClusterPeer, Vec<u8>)>,
@@ -40,12 +38,12 @@ pub(crate) struct Wants {
     timers: Vec<(Duration, Timer<ClusterPeer>)>,
 }
 
-/// What the protocol noticed, beside members that come and go.
+/// Events of the protocol besides members that join and leave.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// One boot of a node took the place of another.
+    /// One boot of a node replaced another.
     Replaced { old: ClusterPeer, new: ClusterPeer },
-    /// This node was declared gone, and came back under a new renewal.
+    /// This node was declared gone, and returned under a new renewal.
     Rejoined,
 }
 
@@ -91,7 +89,6 @@ impl Swim {
         self.foca.identity()
     }
 
-    /// Every other node that is believed alive.
     pub(crate) fn active(&self) -> impl Iterator<Item = (&ClusterPeer, MemberState)> {
         self.foca.iter_members().map(|member| {
             let state = match member.state() {
@@ -102,12 +99,11 @@ impl Swim {
         })
     }
 
-    /// Every node that is remembered, those that are gone included.
+    /// Includes nodes that are gone.
     pub(crate) fn remembered(&self) -> impl Iterator<Item = &ClusterPeer> {
         self.foca.iter_membership_state().map(foca::Member::id)
     }
 
-    /// The boot of a node that is believed alive.
     pub(crate) fn active_of(&self, id: u128) -> Option<&ClusterPeer> {
         self.foca
             .iter_members()
@@ -134,19 +130,19 @@ impl Swim {
         }
     }
 
-    /// Asks a node to take us in.
+    /// Asks a node to admit this one.
     pub(crate) fn announce(&mut self, to: ClusterPeer, mono: u64) {
         let _ = self.foca.announce(to, &mut self.wants);
         self.schedule(mono);
     }
 
-    /// Appears under another identity, which must replace the one before.
+    /// The new identity must replace the previous one.
     pub(crate) fn become_peer(&mut self, me: ClusterPeer, mono: u64) {
         let _ = self.foca.change_identity(me, &mut self.wants);
         self.schedule(mono);
     }
 
-    /// Takes a node's own word that it goes.
+    /// Accepts a node's own goodbye.
     pub(crate) fn drop_peer(&mut self, peer: ClusterPeer, mono: u64) {
         let gone = std::iter::once(foca::Member::down(peer));
         let _ = self.foca.apply_many(gone, true, &mut self.wants);
@@ -160,7 +156,6 @@ impl Swim {
         self.warn_at = None;
     }
 
-    /// Delivers every timer that is due.
     pub(crate) fn handle_timeout(&mut self, mono: u64) -> bool {
         let mut is_due = false;
         while let Some(entry) = self.timers.first_entry()
@@ -174,8 +169,8 @@ impl Swim {
         is_due | self.warn(mono)
     }
 
-    /// Tells those who are suspected so. News of a suspicion is repeated a few times only, and all of them may be lost
-    /// in a cut; after it nobody would tell the suspect, who alone can take it back.
+    /// Notifies suspects. A suspicion is only gossiped a few times, and a partition may lose all of these;
+    /// after it no node would notify the suspect, which alone can refute.
     fn warn(&mut self, mono: u64) -> bool {
         if self.warn_at.is_none_or(|at| at > mono) {
             return false;
@@ -191,7 +186,7 @@ impl Swim {
         self.warn_at = (!warnings.is_empty()).then(|| self.next_warning(mono));
         for (suspect, packet) in warnings {
             self.wants.sends.push((suspect.clone(), packet));
-            // It answers, and its answer says that it lives.
+            // Its answer refutes the suspicion.
             let _ = self.foca.announce(suspect, &mut self.wants);
         }
         self.schedule(mono);
@@ -208,7 +203,7 @@ impl Swim {
         [timer, self.warn_at].into_iter().flatten().min()
     }
 
-    /// What it wants, since it was last asked.
+    /// Effects since the last call.
     pub(crate) fn take_wants(&mut self) -> (Vec<(ClusterPeer, Vec<u8>)>, Vec<News>) {
         let Wants { sends, news, .. } = &mut self.wants;
         (std::mem::take(sends), std::mem::take(news))
@@ -219,7 +214,6 @@ impl Swim {
         let _ = self.foca.set_config(config(self.pace, members));
     }
 
-    /// Whether anything happened since this was last asked.
     pub(crate) fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.is_touched)
     }
@@ -239,7 +233,7 @@ impl Swim {
     }
 }
 
-/// Of timers that fall due together, asking others comes before the next probe.
+/// Of timers that fall due together, asking other nodes comes before the next probe.
 const fn rank(timer: &Timer<ClusterPeer>) -> u8 {
     match timer {
         Timer::SendIndirectProbe { .. } => 0,
@@ -258,7 +252,7 @@ fn config(pace: FailureTiming, members: usize) -> Config {
         .unwrap_or(u8::MAX)
         .saturating_add(1)
         .max(4);
-    // Half as long again from 11 members, twice from 101, and so on: news needs more hops.
+    // Half as long again from 11 members, twice from 101, and so on: gossip needs more hops.
     let size = [10, 100, 1000, 10_000]
         .iter()
         .filter(|size| members > **size)
@@ -293,5 +287,5 @@ fn count(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// How long a node that is gone is remembered: it bounds what nodes without a disk leave behind.
+/// How long a node that is gone is remembered: bounds the entries that nodes without a disk leave behind.
 const REMEMBER: Duration = Duration::from_hours(1);

@@ -1,4 +1,4 @@
-//! Random faults for minutes, then peace: every node must agree again.
+//! Random faults for minutes, then none: every node must agree again.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -30,7 +30,7 @@ fn campaign(seed: u64) {
         world.thaw(host);
         world.skew(host, 0);
     }
-    // Whoever left starts again.
+    // Hosts that left start again.
     for host in 1..=NODES {
         let is_gone = world
             .processes

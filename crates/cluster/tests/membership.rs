@@ -68,7 +68,7 @@ fn a_node_that_leaves_is_gone_at_once() {
     let mut world = settled(1);
     let now = world.clock(5);
     world.cluster(5).leave(now);
-    // One way takes 3 ms at most here, and everybody is told directly.
+    // One hop takes at most 3 ms here, and every peer is notified directly.
     world.run_for(4 * MS);
     world.kill(5);
     assert!(world.agrees());
@@ -186,7 +186,7 @@ fn a_node_that_moves_is_found_at_its_new_address() {
     config.advertise = address(300);
     world.start_with(3, config);
     world.run_until("it is back", 10, MembershipWorld::agrees);
-    // And while it runs.
+    // The same while it runs.
     world.processes.get_mut(&3).unwrap().address = address(301);
     let now = world.clock(3);
     world.cluster(3).set_advertise(address(301), now);
@@ -272,7 +272,7 @@ fn a_seed_list_that_points_to_oneself_ends_in_being_alone() {
     world.start(1, &[1]);
     world.run_seconds(1);
     assert_eq!(world.processes[&1].events, [Event::Alone]);
-    // Under another name for the same process, its own datagrams come back.
+    // At a second address of the same process, its own datagrams come back.
     let mut config = world.config(2, &[2]);
     config.advertise = address(77);
     world.start_with(2, config);
@@ -342,7 +342,7 @@ fn a_capture_that_is_replayed_changes_nothing() {
     let mut world = settled(15);
     world.run_seconds(5);
     let captured = world.captures.len();
-    // At once, at every node, whoever it was for: nothing is taken twice.
+    // At once, at every node, regardless of the addressee: no datagram is accepted twice.
     for at in 0..captured {
         for host in [1, 5, 12] {
             world.replay(host, at);
@@ -367,7 +367,7 @@ fn a_capture_that_is_replayed_changes_nothing() {
         world.processes[&5].refused[&Refused::Clock] + world.processes[&5].refused[&Refused::Echo]
             >= 100
     );
-    // And to a boot that never saw it.
+    // To a boot that never received it.
     let start = world.captures.len();
     world.run_seconds(3);
     world.kill(5);
@@ -434,7 +434,7 @@ fn every_event_of_a_run_is_decided_by_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
-/// Whether nobody suspects anybody.
+/// Whether no node suspects another.
 fn is_trusting(world: &MembershipWorld) -> bool {
     let mut processes = world.processes.values();
     processes.all(|process| {
@@ -459,7 +459,7 @@ fn after_a_cut_is_healed_nobody_stays_suspected() {
             world.run_for(millis * MS);
             world.heal();
             let begun = world.now();
-            // Suspicions that were on their way when it healed come and go for a moment.
+            // Suspicions in flight when it healed come and go for a moment.
             let mut last = begun;
             while world.now() - begun < 40 * SECOND {
                 world.run_for(100 * MS);
@@ -472,10 +472,10 @@ fn after_a_cut_is_healed_nobody_stays_suspected() {
         }
     }
     all.sort_unstable();
-    // Without a word to the suspects half of them took more than 3.6 s, a tenth more than 32 s.
+    // Without notifying suspects, half of them took more than 3.6 s, a tenth more than 32 s.
     let nine_tenths = all[all.len() * 9 / 10];
     assert!(nine_tenths < 5_000, "{all:?}");
-    // Now and then a node that had to come back anew is suspected once more.
+    // Now and then a node that had to rejoin is suspected once more.
     assert!(all.iter().all(|millis| *millis < 10_000), "{all:?}");
     assert!(all[all.len() / 2] < 1_000, "{all:?}");
 }

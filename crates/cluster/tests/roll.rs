@@ -1,4 +1,4 @@
-//! Who is missing: named from the death on at every node, until it is back or forgotten.
+//! Missing nodes are listed at every node from their death until they return or are forgotten.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -18,7 +18,7 @@ fn settled(seed: u64) -> MembershipWorld {
     world
 }
 
-/// Settled nodes of which the fourth is killed, and gone.
+/// A settled cluster whose fourth node was killed and is gone.
 fn mourning(seed: u64) -> MembershipWorld {
     let mut world = settled(seed);
     world.run_seconds(5);

@@ -11,7 +11,7 @@ use tollgate_cluster::Event;
 use tollgate_lab::membership::{MembershipWorld, SECOND};
 use tollgate_limit::Instant;
 
-/// A time of day that leaves room before it.
+/// A time of day far enough from the epoch to step back.
 const DAYS: u64 = 1_000 * 86_400 * SECOND;
 
 fn at(nanos: u64) -> Instant {
@@ -46,7 +46,7 @@ fn a_time_of_day_that_is_set_disturbs_nobody_who_follows_it() {
             assert!(process.events.is_empty(), "{days}: {:?}", process.events);
         }
     }
-    // One that is told of another day is not heard, and is again when it is told of the right one.
+    // A node with the wrong day is refused, and accepted again once its day is right.
     let (now, there) = (world.clock(4), world.clock(4).as_nanos());
     world.cluster(4).set_day(at(DAYS + there), now);
     world.run_seconds(60);

@@ -1,4 +1,4 @@
-//! What nodes send each other: whole, once, bounded, and proof against garbage.
+//! What nodes send each other: complete, once, bounded, and safe against garbage.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -23,7 +23,7 @@ fn node(world: &mut MembershipWorld, host: u32) -> NodeId {
     world.cluster(host).me().0
 }
 
-/// Frames of replicas that a host was given: tag and frame.
+/// Frames of replicas that a host received: tag and frame.
 fn given(world: &MembershipWorld, host: u32) -> Vec<(u64, Vec<u8>)> {
     let events = world.processes[&host].events.iter();
     let mut given: Vec<_> = events
@@ -204,7 +204,7 @@ fn frames_of_later_versions_are_skipped_and_counted() {
     let mut world = settled(2);
     let now = world.clock(2);
     let boot = world.processes[&1].boot;
-    // A payload of host 1 with a ping for host 2 and frames of kinds nobody knows.
+    // A payload of host 1 with a ping for host 2 and frames of unknown kinds.
     let mut payload = head(&world, 2);
     payload.extend([200, 3, 1, 2, 3]);
     payload.extend([3, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -250,7 +250,7 @@ fn strangers_and_liars_are_told_apart() {
         world.cluster(2).handle_payload(4711, 2, &lie, now),
         Err(Refused::Liar)
     );
-    // On a stream it names host 1, which is a member.
+    // On a stream it claims to be host 1, which is a member.
     let first = node(&mut world, 1);
     let two = world.cluster(2);
     assert_eq!(two.greeted(id, boot), Ok(first));
@@ -286,7 +286,7 @@ fn who_left_takes_and_says_nothing() {
     assert!(world.cluster(1).status(now).is_silent);
 }
 
-/// What a payload for a host begins with: the time, and the host's boot, folded.
+/// The head of a payload for a host: the time, and the host's boot, folded.
 fn head(world: &MembershipWorld, to: u32) -> Vec<u8> {
     let mut bytes = (world.now() / MS).to_le_bytes()[..6].to_vec();
     let boot = world.processes[&to].boot;
@@ -297,7 +297,7 @@ fn head(world: &MembershipWorld, to: u32) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a holder of the key sends, a node answers with a refusal or takes it, and goes on.
+    /// A node refuses or accepts anything that a holder of the key sends, and continues.
     #[test]
     fn garbage_is_refused_and_breaks_nothing(
         garbage in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..60),
@@ -328,7 +328,7 @@ proptest! {
         for (at, (which, place, byte)) in changes.into_iter().enumerate() {
             let now = world.clock(2);
             let Capture { boot, mut bytes, .. } = world.captures[which % world.captures.len()].clone();
-            // The head stays, so that what is changed is read at all.
+            // The head stays intact, so that the changed part is parsed at all.
             let place = 10 + place % (bytes.len() - 10);
             bytes[place] = byte;
             let fresh = head(&world, 2);

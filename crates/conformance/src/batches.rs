@@ -1,4 +1,4 @@
-//! Batches: every ask by itself, asks of one key in their order, several batches in flight.
+//! Batches: each request by itself, requests of one key in order, several batches in flight.
 
 use std::sync::Arc;
 
@@ -38,11 +38,10 @@ pub async fn batches(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), 
     Ok(())
 }
 
-/// Batches in flight at the same time, and asks in each.
+/// Batches in flight at the same time, and requests in each.
 const FLIGHTS: u64 = 16;
 const ASKS: u64 = 100;
 
-/// A batch over keys of its own, and what the model says to it.
 fn drawn(plan: &SuitePlan, seed: u64) -> (Vec<StoreRequest>, Vec<Outcome>) {
     let kinds = [
         oracle::ModelAlgorithm::TokenBucket,
@@ -78,7 +77,7 @@ fn drawn(plan: &SuitePlan, seed: u64) -> (Vec<StoreRequest>, Vec<Outcome>) {
     (batch, expected)
 }
 
-/// One that is refused in the middle takes nothing from those around it.
+/// A refused request in the middle does not affect the others.
 async fn refuses_between<E: Engine>(case: &Case<'_, E>) -> Result<(), EngineFault> {
     for algorithm in Algorithm::ALL {
         let book = crate::kit::book([crate::kit::config(algorithm, 10, 60 * SECOND_NS)]);

@@ -1,4 +1,4 @@
-//! Policies that change while keys are in use: what was spent carries over as the new policy says.
+//! Policies that change while keys are in use: spent tokens carry over as the new policy says.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
 use crate::plan::SuitePlan;
 
-/// Limits that change, by every way of carrying over; algorithms that change; policies that come and go.
+/// Limits that change, with every carry-over mode; algorithms that change; policies that are added and removed.
 pub async fn changes(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "changes", 0);
     for algorithm in Algorithm::ALL {
@@ -25,7 +25,7 @@ pub async fn changes(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), 
             let what = format!("{} {inherit:?}", algorithm.name());
             grows(&case, &what, config(algorithm, 10, PERIOD), doubled, left).await?;
         }
-        // Another algorithm knows nothing of what was spent.
+        // Another algorithm starts without the spent tokens.
         let others = Algorithm::ALL
             .into_iter()
             .filter(|other| *other != algorithm);
@@ -47,7 +47,7 @@ pub async fn changes(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), 
 
 const PERIOD: u64 = 60 * SECOND_NS;
 
-/// Spends six under one policy and asks under another, then asks everything that is left, and goes back.
+/// Spends six under one policy and checks under another, then spends the rest, and switches back.
 async fn grows<E: Engine>(
     case: &Case<'_, E>,
     what: &str,
@@ -84,7 +84,7 @@ async fn grows<E: Engine>(
         .await?;
     let peek = case.check(&new, name, 0, SUNDAY).await?;
     case.same(&format!("{what} given back"), peek.decision.remaining, left)?;
-    // Rare verbs meet states of other policies, too.
+    // Rare verbs must handle states of other policies too.
     case.tell(&old, name, Verb::Reset, SUNDAY).await?;
     let peek = case.check(&new, name, 0, SUNDAY).await?;
     case.same(
@@ -94,7 +94,7 @@ async fn grows<E: Engine>(
     )
 }
 
-/// A second policy joins a contract and leaves it again; the first keeps what it counted.
+/// A second policy joins a contract and is removed again; the first keeps its count.
 async fn comes_and_goes<E: Engine>(
     case: &Case<'_, E>,
     algorithm: Algorithm,

@@ -1,9 +1,9 @@
-//! What the model's answers are, as the product says them: every field of an outcome.
+//! The model's answers in the product's types: every field of an outcome.
 
 use tollgate_limit::{Charge, Decision, Instant, Outcome, Refusing, Span, Verdict};
 use tollgate_oracle::{Model, ModelAnswer, Policy, PolicyAnswer};
 
-/// What the model says to a check, which it charges.
+/// The model's answer to a check, which it charges.
 pub(crate) fn expected(
     model: &mut Model,
     key: &str,
@@ -50,7 +50,7 @@ pub(crate) fn verdict(answer: &ModelAnswer) -> Verdict {
     }
 }
 
-/// All policies that refuse in the state that a refused request leaves behind, where several do.
+/// All policies that refuse in the state that a refused request leaves behind, in order.
 fn refusing(answer: &ModelAnswer) -> Vec<Refusing> {
     let each = answer.per_policy.iter().enumerate();
     let refusing =
@@ -70,7 +70,7 @@ fn refusing(answer: &ModelAnswer) -> Vec<Refusing> {
     }
 }
 
-/// The first of the policies with the least left.
+/// The first policy with the fewest tokens left.
 fn least(answers: &[PolicyAnswer]) -> usize {
     let left = answers.iter().map(|answer| answer.remaining).enumerate();
     let least = left.min_by_key(|(_, remaining)| *remaining);

@@ -1,4 +1,4 @@
-//! Many callers on one key at once: what they are given together is exactly the limit, never one more.
+//! Many callers on one key at once: together they get exactly the limit.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::fault::EngineFault;
 use crate::kit::{Case, DECADE_NS, SECOND_NS, SUNDAY, ask, book, check, config};
 use crate::plan::SuitePlan;
 
-/// Crowds one key of each algorithm by all engines, which must be ways to the same states.
+/// All engines must share the same states.
 pub async fn crowd<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<(), EngineFault> {
     let limits = [
         ("narrow", LIMIT, 3_600 * SECOND_NS),
@@ -27,9 +27,9 @@ pub async fn crowd<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<()
     crowd_one(engines, plan, "contract of six", &all).await
 }
 
-/// What a key has for all callers together: less than they ask for, in any order.
+/// Tokens for all callers together: fewer than they request, in any order.
 const LIMIT: u64 = 200;
-/// How often each asks.
+/// Requests per caller.
 const ROUNDS: u64 = 8;
 
 async fn crowd_one<E: Engine>(
@@ -79,7 +79,6 @@ async fn crowd_one<E: Engine>(
     )
 }
 
-/// One of the crowd.
 struct Caller<E> {
     engine: Arc<E>,
     book: Arc<Book>,
@@ -89,7 +88,7 @@ struct Caller<E> {
 }
 
 impl<E: Engine> Caller<E> {
-    /// Asks for up to three at a time, and at last for one at a time, all at one instant; what it was given.
+    /// Requests up to three at a time, and in the end one at a time, all at one instant. Returns the admitted tokens.
     async fn run(self) -> Result<u64, tollgate_store::Failure> {
         let mut taken = 0;
         for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Small histories whose answers anybody can work out: what each verb does, by every algorithm.
+//! Small histories with answers worked out by hand: each verb with every algorithm.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
 use crate::plan::SuitePlan;
 
-/// What each verb does, by every algorithm.
 pub async fn examples(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "examples", 0);
     for algorithm in Algorithm::ALL {
@@ -41,7 +40,7 @@ fn named(mut fault: EngineFault, algorithm: Algorithm) -> EngineFault {
     fault
 }
 
-/// A key never seen, and its contract.
+/// An unknown key, and its contract.
 struct Key<'c, 'e, E> {
     case: &'c Case<'e, E>,
     book: Arc<Book>,
@@ -78,7 +77,7 @@ impl<'c, 'e, E: Engine> Key<'c, 'e, E> {
         self.tell(Verb::Settle { charge, actual }, seconds).await
     }
 
-    /// What a peek says is left, and whether one more would pass.
+    /// Checks the remaining tokens of a peek, and whether one more would pass.
     async fn left(&self, tokens: u64, seconds: u64) -> Result<(), EngineFault> {
         let peek = self.check(0, seconds).await?;
         self.case
@@ -92,7 +91,7 @@ impl<'c, 'e, E: Engine> Key<'c, 'e, E> {
             .same("what a peek charges", peek.receipt.charged, 0)
     }
 
-    /// Asks, and wants it admitted or not; what was charged, and who refused.
+    /// Checks the verdict of a request, what was charged, and which policy refused.
     async fn passes(
         &self,
         tokens: u64,
@@ -133,7 +132,7 @@ async fn verbs<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault> {
         shown,
         EngineAnswer::Found(None),
     )?;
-    // Everything comes back in time: two periods later nothing counts any more.
+    // Two periods later everything is restored.
     key.passes(10, 1, true).await?;
     key.passes(10, 121, true).await.map(drop)
 }
@@ -153,7 +152,7 @@ async fn reservations<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault
     key.left(1, 0).await
 }
 
-/// A clock that steps back finds the key as it was left, and never refills twice.
+/// After a clock step back the key is unchanged, and never refills twice.
 async fn backwards<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault> {
     let first = key.passes(10, 30, true).await?;
     let early = key.passes(1, 0, false).await?;
@@ -185,7 +184,7 @@ async fn debts<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<()
     Ok(())
 }
 
-/// Refused requests count where a policy says so.
+/// Refused requests count if a policy says so.
 async fn penalties<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), EngineFault> {
     let mut config = config(algorithm, 10, 60 * SECOND_NS);
     config.count_refused = true;
@@ -233,7 +232,7 @@ async fn all_or_nothing<E: Engine>(
     Ok(())
 }
 
-/// Delays and queues: who comes later waits longer, and who would wait too long is refused.
+/// Delays and queues: later requests wait longer, and a request that would wait too long is refused.
 async fn waits<E: Engine>(case: &Case<'_, E>) -> Result<(), EngineFault> {
     let seconds = |seconds: u64| Span::from_nanos(u128::from(seconds * SECOND_NS));
     let mut shaper = config(Algorithm::TokenBucket, 1, SECOND_NS);

@@ -27,7 +27,7 @@ pub async fn extremes(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(),
 }
 
 const YEAR_2500_NS: u64 = 16_725_225_600 * SECOND_NS;
-/// So much later that everything is over before the last instant.
+/// The latest start of a history that ends before the last instant.
 const LATEST_NS: u64 = u64::MAX - 1 - DECADE_NS * 2;
 
 fn lives(steps: usize) -> impl Strategy<Value = (Vec<Policy>, Vec<Operation>)> {
@@ -59,7 +59,7 @@ fn lives(steps: usize) -> impl Strategy<Value = (Vec<Policy>, Vec<Operation>)> {
     })
 }
 
-/// Moves a history to begin elsewhere, and to end in time.
+/// Moves a history to another start.
 fn move_to(begin: u64, operations: &mut [Operation]) {
     let first = operations.iter().find_map(|operation| match operation {
         Operation::Check { now_ns, .. }

@@ -1,17 +1,15 @@
-//! What an engine did wrong, and how to see it again.
+//! Failures of an engine, with the seed to reproduce them.
 
 use core::fmt;
 
-/// What an engine did wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineFault {
-    /// The part of the suite.
     pub part: &'static str,
-    /// The seed that gives the same case again; zero where nothing is random.
+    /// The seed that reproduces the case; zero without randomness.
     pub seed: u64,
-    /// The step of the case, from zero.
+    /// The step of the case, counted from zero.
     pub step: usize,
-    /// What was expected, and what came.
+    /// Expected and actual.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Keys that are fresh again: dropping them changes no answer, and they are fresh neither sooner nor later.
+//! Keys that are full again: dropping them changes no answer, and they are full exactly on time.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
 use crate::plan::SuitePlan;
 
-/// At the nanosecond a key becomes fresh, at the one before, and long after.
+/// At the nanosecond a key becomes full, at the one before, and long after.
 pub async fn fresh(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "fresh", 0);
     for algorithm in Algorithm::ALL {
@@ -50,7 +50,7 @@ async fn forgets<E: Engine>(
         after.decision.reset_after,
         Span::ZERO,
     )?;
-    // A receipt outlives what it was charged to: a refund finds nothing, and a surcharge lands at `now`.
+    // A receipt outlives its charge: a refund finds nothing, and a surcharge lands at `now`.
     let charge = used.receipt;
     let settle = |actual| Verb::Settle {
         charge,

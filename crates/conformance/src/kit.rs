@@ -1,4 +1,4 @@
-//! The same policies for an engine and for the model, and how an engine is asked.
+//! The same policies for an engine and for the model, and requests to an engine.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const DECADE_NS: u64 = 3_650 * 86_400 * SECOND_NS;
 /// A Sunday in November 2023, a whole number of minutes after the epoch.
 pub(crate) const SUNDAY: u64 = 1_700_000_000 / 60 * 60 * SECOND_NS;
-/// Characters of what differs that are told.
+/// Characters of a difference that are shown.
 const SHOWN_MAX: usize = 2_000;
 
-/// One case of one part: where it is, so that a fault can say so.
+/// Position in the suite, for faults.
 pub(crate) struct Case<'e, E> {
     pub(crate) engine: &'e E,
     pub(crate) plan: &'e SuitePlan,
@@ -44,7 +44,6 @@ impl<'e, E: Engine> Case<'e, E> {
         }
     }
 
-    /// What went wrong here.
     pub(crate) fn fault(&self, what: impl Into<String>) -> EngineFault {
         EngineFault {
             part: self.part,
@@ -54,7 +53,6 @@ impl<'e, E: Engine> Case<'e, E> {
         }
     }
 
-    /// Asks one question.
     pub(crate) async fn ask(
         &self,
         book: &Arc<Book>,
@@ -66,7 +64,7 @@ impl<'e, E: Engine> Case<'e, E> {
         said.pop().ok_or_else(|| self.fault("no answer"))
     }
 
-    /// Asks a batch, and wants an answer to each.
+    /// Checks that each request has an answer.
     pub(crate) async fn ask_all(
         &self,
         batch: Vec<StoreRequest>,
@@ -81,7 +79,6 @@ impl<'e, E: Engine> Case<'e, E> {
         said.map_err(|failure| self.fault(failure.to_string()))
     }
 
-    /// Asks for a decision.
     pub(crate) async fn check(
         &self,
         book: &Arc<Book>,
@@ -93,7 +90,7 @@ impl<'e, E: Engine> Case<'e, E> {
         self.outcome(said)
     }
 
-    /// Does something that has no answer.
+    /// For verbs without an answer.
     pub(crate) async fn tell(
         &self,
         book: &Arc<Book>,
@@ -114,7 +111,7 @@ impl<'e, E: Engine> Case<'e, E> {
         }
     }
 
-    /// Wants two things to be the same.
+    /// Fails unless both are equal.
     #[allow(clippy::needless_pass_by_value)] // So that both may be what an expression gave.
     pub(crate) fn same<T: PartialEq + core::fmt::Debug>(
         &self,
@@ -144,12 +141,11 @@ pub(crate) fn check(tokens: u64) -> Verb {
     Verb::Check { cost, lot }
 }
 
-/// A cost, or the largest there is.
+/// Saturates at the largest cost.
 pub(crate) fn cost(tokens: u64) -> Cost {
     Cost::new(tokens).unwrap_or(Cost::MAX)
 }
 
-/// A contract of these policies.
 pub(crate) fn book(configs: impl IntoIterator<Item = PolicyConfig>) -> Arc<Book> {
     let configs = configs.into_iter();
     let policies = configs.map(|config| Policy::new(config).expect("a valid policy"));
@@ -158,7 +154,6 @@ pub(crate) fn book(configs: impl IntoIterator<Item = PolicyConfig>) -> Arc<Book>
     Arc::new(Book::of(contract).expect("a valid set"))
 }
 
-/// The contract of the model's policies.
 pub(crate) fn book_of(policies: &[oracle::Policy]) -> Arc<Book> {
     book(policies.iter().map(config_of))
 }
@@ -170,7 +165,7 @@ pub(crate) fn config(algorithm: Algorithm, limit: u64, period_ns: u64) -> Policy
     config
 }
 
-/// The policy that the product has for one of the model.
+/// The product's policy for one of the model.
 pub(crate) fn config_of(policy: &oracle::Policy) -> PolicyConfig {
     let (algorithm, slices) = match policy.algorithm {
         oracle::ModelAlgorithm::TokenBucket => (Algorithm::TokenBucket, None),

@@ -1,5 +1,5 @@
-//! Ledgers: what was written is read as it was, who is second writes nothing, and of a crowd that counts on one every
-//! count is there.
+//! Ledgers: writes are read back, the second writer loses, and with concurrent increments every
+//! increment is kept.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::fault::EngineFault;
 use crate::kit::Case;
 use crate::plan::SuitePlan;
 
-/// Asks all engines, which must be ways to the same ledgers. Says how many swaps of the crowd were lost.
+/// All engines must share the same ledgers. Returns the number of lost swaps.
 pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<u64, EngineFault> {
     let Some(engine) = engines.first() else {
         return Ok(0);
@@ -21,11 +21,11 @@ pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<
     crowd(engines, &case).await
 }
 
-/// For how long ledgers are kept here.
+/// How long ledgers are kept here.
 const KEEP: Span = Span::from_nanos(3_600_000_000_000);
 /// Named in faults.
 const WHAT: &str = "what a ledger says";
-/// How often each of a crowd counts.
+/// Increments per caller.
 const ROUNDS: u64 = 8;
 
 async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), EngineFault> {
@@ -78,7 +78,7 @@ async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64,
     Ok(lost)
 }
 
-/// Adds one to a ledger some times, and says how often somebody else was first.
+/// Increments a ledger several times. Returns the number of lost swaps.
 async fn count<E: Engine>(
     engine: Arc<E>,
     id: LedgerId,

@@ -1,12 +1,13 @@
-//! What every engine that decides for Tollgate must pass, whole.
+//! What every engine that decides for Tollgate must pass in full.
 //!
 //! An engine's test file is a few lines: it starts the engine and calls [`all`]. Each part is a function of its own as
-//! well. Whatever is random comes from the seed of the [`SuitePlan`], and a [`EngineFault`] says part, seed and step,
+//! well. Whatever is random comes from the seed of the [`SuitePlan`], and an [`EngineFault`] names part, seed and step,
 //! so that it can be run again. Judges are `tollgate-oracle`, which shares no code with the product, and answers worked
 //! out by hand.
 //!
-//! Deliberately absent: engines, how they are started, what they answer while they are broken.
+//! Deliberately absent: engines, how they are started, and their failures.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 #![allow(
     clippy::expect_used,
     reason = "only tests use this crate, and a broken set-up must stop them"
@@ -42,7 +43,7 @@ pub use plan::SuitePlan;
 pub use staged::staged;
 pub use trace::{algorithms, contracts};
 
-/// Everything, one part after the other; the first that fails ends it.
+/// Runs all parts in order; ends at the first failure.
 pub async fn all(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     examples(engine, plan).await?;
     algorithms(engine, plan).await?;

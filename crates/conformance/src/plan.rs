@@ -9,18 +9,17 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_kit::scramble;
 use tollgate_store::Name;
 
-/// How long the suite runs, and from which seed.
 #[derive(Debug)]
 pub struct SuitePlan {
-    /// Where everything random comes from.
+    /// Of all randomness.
     pub seed: u64,
     /// Random cases of each kind.
     pub cases: u64,
-    /// Operations in a case, at most.
+    /// Operations in a case at most.
     pub steps: usize,
-    /// How long an engine may take for one batch; so long that only an engine that hangs takes it.
+    /// How long an engine may take for one batch; only a hang takes this long.
     pub time: Duration,
-    /// Callers that crowd one key.
+    /// Concurrent callers on one key.
     pub callers: u32,
     run: u64,
     names: AtomicU64,
@@ -34,7 +33,7 @@ impl Default for SuitePlan {
             steps: 40,
             time: Duration::from_secs(30),
             callers: 64,
-            // Names must be new even where an engine remembers an earlier run.
+            // Names must be new even if an engine has state of an earlier run.
             run: RandomState::new().hash_one(0),
             names: AtomicU64::new(0),
         }
@@ -52,7 +51,7 @@ impl SuitePlan {
         }
     }
 
-    /// The name of a key that was never used.
+    /// A new name on each call.
     pub fn name(&self) -> Name {
         let number = self.names.fetch_add(1, Ordering::Relaxed);
         Name(
@@ -61,12 +60,10 @@ impl SuitePlan {
         )
     }
 
-    /// The seed of one case.
     pub(crate) fn seed_of(&self, kind: u64, case: u64) -> u64 {
         scramble(self.seed ^ scramble(kind << 32 | case))
     }
 
-    /// What a strategy draws by a seed.
     pub(crate) fn draw<S: Strategy>(seed: u64, strategy: &S) -> S::Value {
         let mut bytes = [0; 32];
         let words = (0..).map(|word| scramble(seed ^ word).to_le_bytes());

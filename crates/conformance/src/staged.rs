@@ -15,7 +15,7 @@ use crate::fault::EngineFault;
 use crate::kit::{Case, book, config_of, cost};
 use crate::plan::SuitePlan;
 
-/// Policies in shadow mode and in staged roll-outs, for keys of several lots.
+/// Policies in shadow mode and in staged roll-outs, for keys of several rollout buckets.
 pub async fn staged(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     for case in 0..plan.cases {
         let seed = plan.seed_of(11, case);
@@ -168,7 +168,7 @@ impl Staged {
         }
     }
 
-    /// The first policy with the least left, of those that bind the key where any does.
+    /// The first policy with the least left, of those that bind the key, if any.
     fn least(&self, answers: &[ModelAnswer]) -> usize {
         let any = self.binds.iter().any(|binds| *binds);
         let left = answers.iter().map(|answer| answer.remaining).enumerate();
@@ -178,7 +178,7 @@ impl Staged {
     }
 }
 
-/// How a policy stands that refuses.
+/// The state of a refusing policy.
 fn told(policy: usize, answer: &ModelAnswer) -> Refusing {
     Refusing {
         policy,

@@ -50,7 +50,7 @@ pub async fn contracts(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<()
     Ok(())
 }
 
-/// Policies, and a history of theirs. Every other history has whole milliseconds only.
+/// Policies with a history. Every other history has whole milliseconds only.
 fn lives(
     policies: impl Strategy<Value = Vec<Policy>>,
     steps: usize,
@@ -95,7 +95,6 @@ struct Player<'e, E> {
     book: Arc<Book>,
     model: Model,
     names: BTreeMap<String, Name>,
-    /// What the engine should remember.
     kept: BTreeMap<String, StoredKey>,
     /// Receipts that are not settled yet: the engine's, and the model's.
     receipts: Vec<(Charge, tollgate_oracle::ModelReceipt)>,
@@ -171,7 +170,7 @@ impl<E: Engine> Player<'_, E> {
         self.remember(key, verb, now_ns)
     }
 
-    /// An unknown key is not shown; an engine may drop what is fresh, and then shows nothing either.
+    /// An unknown key shows nothing; an engine may drop a full key, and then shows nothing either.
     async fn show(&mut self, key: &str, now_ns: u64) -> Result<(), EngineFault> {
         let name = self.name(key);
         let said = self.case.ask(&self.book, name, Verb::Show, now_ns).await?;
@@ -184,7 +183,7 @@ impl<E: Engine> Player<'_, E> {
         }
     }
 
-    /// Wants a state to be the one that the engine should have: equal in time, and in all that can be derived from it.
+    /// Compares states: equal in time, and in everything derived from them.
     fn alike(
         &self,
         of: &str,
@@ -210,12 +209,12 @@ impl<E: Engine> Player<'_, E> {
                 let of = format!("the time of {of}");
                 self.case.same(&of, came.at, expected.at)
             }
-            // What is fresh has no time.
+            // The time of a full key does not matter.
             _ => Ok(()),
         }
     }
 
-    /// Does in memory what the engine did.
+    /// Applies the same request in memory.
     fn remember(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), EngineFault> {
         let found = self.kept.get(key);
         let next = self.book.apply(found, verb, Instant::from_nanos(now_ns));

@@ -1,4 +1,4 @@
-//! The suite passes on an engine that does nothing but what it should, and sees each mistake that is planted in it.
+//! The suite passes on a correct engine, and detects each mistake that is planted in it.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -18,23 +18,23 @@ enum Mistake {
     None,
     /// One token of every charge is lost.
     OffByOne,
-    /// Time that passed gives nothing back.
+    /// Elapsed time refills nothing.
     RefillLost,
     /// A refused request is charged to the first policy.
     NotAllOrNothing,
-    /// A clock that steps back takes the state along.
+    /// A clock that steps back moves the state back.
     TimeBackwards,
     /// A refused request writes its time.
     RefusalWritesTime,
     /// States of other policies are forgotten.
     ShapeForgotten,
-    /// States of other policies are taken as they are.
+    /// States of other policies are used unconverted.
     ShapeIgnored,
     /// Keys are dropped a nanosecond too early.
     DroppedEarly,
     /// Nothing is locked between reading and writing.
     Race,
-    /// Asks of one key take effect in the wrong order.
+    /// Requests of one key take effect in the wrong order.
     Reversed,
     /// Answers come in the wrong order.
     Swapped,
@@ -52,15 +52,15 @@ enum Mistake {
     LotIgnored,
     /// Peeks take one.
     PeekTakes,
-    /// Nothing is shown.
+    /// `Show` returns nothing.
     ShowsNothing,
     /// Refused requests are never counted.
     RefusalsUncounted,
     /// A reset does nothing.
     NoReset,
-    /// Waits are not told.
+    /// Waits are not reported.
     NoWait,
-    /// Who comes second at the same instant overwrites who came first.
+    /// The second charge at the same instant overwrites the first.
     EqualTimesLost,
 }
 
@@ -92,7 +92,6 @@ impl Mistake {
     ];
 }
 
-/// What is kept of a key.
 #[derive(Clone)]
 struct Row {
     shape: String,
@@ -100,7 +99,7 @@ struct Row {
     fresh_at: Instant,
 }
 
-/// What becomes of a row, where anything does: another one, or none.
+/// `None` is no change; `Some(None)` deletes the row.
 type Change = Option<Option<Row>>;
 
 /// Keeps everything in a map under one lock.
@@ -119,7 +118,7 @@ impl Memory {
         self.mistake == mistake
     }
 
-    /// The state of a key, as the policies of the ask understand it.
+    /// The state of a key, converted to the policies of the request.
     fn find(&self, row: Option<&Row>, ask: &StoreRequest) -> Option<StoredKey> {
         let row = row?;
         let early = u64::from(self.is(Mistake::DroppedEarly));
@@ -167,7 +166,7 @@ impl Memory {
         }
     }
 
-    /// What is written, with the mistake in it.
+    /// Plants the mistake in the state to write.
     fn tamper(&self, ask: &StoreRequest, before: Option<&StoredKey>, next: &mut KeyWrite) {
         let refused = matches!(&next.said, EngineAnswer::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
         if refused && next.write.is_none() {
@@ -288,7 +287,7 @@ impl Memory {
     }
 }
 
-/// An entry that was there at the same time is gone.
+/// Drops an earlier entry of the same time.
 fn lose_equal(before: Option<&StoredKey>, found: &mut StoredKey) {
     let Some(before) = before else { return };
     for (was, is) in before.kept.iter().zip(&mut found.kept) {

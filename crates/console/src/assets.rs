@@ -1,6 +1,6 @@
 //! The one style sheet, the one script and the icon, each under an address that changes with its content.
 //!
-//! Deliberately absent: sending them. Whoever does may let them be kept for ever.
+//! Deliberately absent: serving them. The server may let browsers cache them for ever.
 
 use core::fmt::Write;
 
@@ -8,29 +8,24 @@ use tollgate_kit::{FNV, fnv};
 
 use crate::url::Url;
 
-/// A file of the console.
 #[derive(Clone, Copy, Debug)]
 pub struct Asset {
-    /// What it is, for `Content-Type`.
     pub kind: &'static str,
-    /// All of it.
     pub text: &'static str,
     ending: &'static str,
 }
 
-/// The style sheet.
 pub const STYLE: Asset = Asset {
     kind: "text/css; charset=utf-8",
     text: include_str!("assets/console.css"),
     ending: "css",
 };
-/// The script; every page works without it.
+/// Every page works without it.
 pub const SCRIPT: Asset = Asset {
     kind: "text/javascript; charset=utf-8",
     text: include_str!("assets/console.js"),
     ending: "js",
 };
-/// The icon.
 pub const ICON: Asset = Asset {
     kind: "image/svg+xml",
     text: include_str!("assets/icon.svg"),
@@ -40,7 +35,6 @@ pub const ICON: Asset = Asset {
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 impl Asset {
-    /// Its name below `/console/static`.
     pub fn name(self) -> String {
         // FNV-1a: this tells versions apart, it keeps no secret.
         let hash = fnv(FNV, self.text.as_bytes());
@@ -49,12 +43,10 @@ impl Asset {
         name
     }
 
-    /// Its address.
     pub fn url(self) -> Url {
         Url::to("/console/static").file(self.name())
     }
 
-    /// The file of that name, where there is one.
     pub fn find(name: &str) -> Option<Self> {
         [STYLE, SCRIPT, ICON]
             .into_iter()

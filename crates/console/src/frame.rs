@@ -8,44 +8,34 @@ use crate::part::button;
 use crate::section::Section;
 use crate::url::Url;
 
-/// What all pages of one request share.
 #[derive(Clone, Debug, Default)]
 pub struct PageFrame {
-    /// Who is signed in.
     pub who: Option<Who>,
-    /// The value that every form sends back, so that no other site can send it.
+    /// CSRF value that every form sends back.
     pub csrf: String,
-    /// What the reader chose.
     pub theme: Theme,
-    /// When the page is made.
     pub now: Moment,
-    /// The address of the page, to come back to it.
+    /// The address of the page, to return to it.
     pub here: String,
-    /// The node that answers.
     pub node: String,
     /// The revision of the catalogue in force on it.
     pub revision: u64,
     /// Why nothing can be changed here, and what to do instead.
     pub read_only: Option<String>,
-    /// What became of the last action.
     pub notice: Option<Notice>,
-    /// Rows that have no room on the page.
+    /// Rows that did not fit on the page.
     pub left_out: u64,
 }
 
-/// Somebody who is signed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// The name of the token.
     pub name: String,
-    /// What it may do.
     pub role: TokenRole,
 }
 
-/// What a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TokenRole {
-    /// Looks.
+    /// Reads only.
     Viewer,
     /// Helps customers: assignments, refunds, resets, bans.
     Operator,
@@ -57,7 +47,6 @@ impl TokenRole {
     /// Every role, the least first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// The name, as the API has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -67,26 +56,22 @@ impl TokenRole {
     }
 }
 
-/// What there is to do, by who may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// Reset, refund and ban: nothing of it is kept in the catalogue.
+    /// Reset, refund and ban: none of these changes the catalogue.
     Act,
-    /// Give somebody another plan.
+    /// Assign another plan to an identity.
     Assign,
     /// Change contracts, plans and tokens.
     Edit,
 }
 
-/// Light or dark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// As the system has it.
+    /// Follows the system.
     #[default]
     System,
-    /// Light.
     Light,
-    /// Dark.
     Dark,
 }
 
@@ -94,7 +79,6 @@ impl Theme {
     /// Every theme, in the order of the switch.
     pub const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
 
-    /// The name, as the cookie `theme` has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -103,24 +87,21 @@ impl Theme {
         }
     }
 
-    /// The theme of that name; the system's for any other.
+    /// Unknown names give the theme of the system.
     pub fn from_name(name: &str) -> Self {
         let found = Self::ALL.into_iter().find(|theme| theme.name() == name);
         found.unwrap_or_default()
     }
 }
 
-/// What became of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Whether it went well.
     pub is_good: bool,
-    /// The sentence.
     pub text: String,
 }
 
 impl PageFrame {
-    /// Whether the reader may do such a thing here.
+    /// False also where the console is read-only.
     pub fn may(&self, right: Right) -> bool {
         let (needed, is_kept) = match right {
             Right::Act => (TokenRole::Operator, false),
@@ -131,7 +112,7 @@ impl PageFrame {
         role >= Some(needed) && !(is_kept && self.read_only.is_some())
     }
 
-    /// A form that changes something, with the value that proves where it comes from.
+    /// Includes the CSRF value.
     pub fn form(&self, action: &Url) -> Element {
         el("form")
             .attr("method", "post")
@@ -139,7 +120,6 @@ impl PageFrame {
             .with(hidden("csrf", &self.csrf))
     }
 
-    /// A whole page below a section.
     pub(crate) fn page(&self, section: Option<Section>, title: &str, body: Html) -> String {
         let content = el("div")
             .class("content")
@@ -162,7 +142,7 @@ impl PageFrame {
         self.html(title, body)
     }
 
-    /// A page without navigation, for those who are not signed in.
+    /// Without navigation: the visitor is not signed in.
     pub(crate) fn bare(&self, title: &str, body: Html) -> String {
         let body = el("body").class("bare").with(shapes()).with(
             el("main")
@@ -217,7 +197,7 @@ impl PageFrame {
             .with(self.account())
     }
 
-    /// The menu of a phone, which needs no script.
+    /// The menu for small screens; needs no script.
     fn top(&self, section: Option<Section>) -> Element {
         let name = section.map_or("Menu", Section::title);
         el("header").class("top-bar").with(brand()).with(
@@ -292,7 +272,6 @@ impl PageFrame {
         notice.into()
     }
 
-    /// What is not shown.
     fn rest(&self) -> Html {
         let rest = (self.left_out > 0).then(|| {
             let count = number::counted(self.left_out, "row");
@@ -324,7 +303,7 @@ impl PageFrame {
     }
 }
 
-/// A value that a form carries along.
+/// A hidden field.
 pub(crate) fn hidden(name: &'static str, value: impl core::fmt::Display) -> Element {
     el("input")
         .attr("type", "hidden")
@@ -384,7 +363,7 @@ fn shapes() -> Element {
         )
 }
 
-/// What the keyboard does, shown by the script.
+/// The keyboard shortcuts, shown by the script.
 fn keys() -> Element {
     let row = |key: String, what: &str| {
         el("tr")

@@ -10,7 +10,6 @@ use core::fmt::{self, Display, Write};
 
 use crate::url::Url;
 
-/// Finished markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Html(String);
 
@@ -22,7 +21,6 @@ impl Html {
         html
     }
 
-    /// Pieces one after another.
     pub fn join<T: Into<Self>>(pieces: impl IntoIterator<Item = T>) -> Self {
         let mut html = Self::default();
         for piece in pieces {
@@ -31,17 +29,15 @@ impl Html {
         html
     }
 
-    /// Whether there is nothing.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A whole document.
     pub(crate) fn document(self) -> String {
         format!("<!doctype html>{}", self.0)
     }
 
-    /// The markup as text, for a part of a page that is sent alone.
+    /// For a part of a page that is sent alone.
     pub fn into_string(self) -> String {
         self.0
     }
@@ -87,7 +83,6 @@ impl From<Element> for Html {
     }
 }
 
-/// An element that is being written.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Element {
@@ -96,7 +91,6 @@ pub struct Element {
     inside: String,
 }
 
-/// An element of that name, with nothing in it.
 pub fn el(name: &'static str) -> Element {
     Element {
         name,
@@ -106,7 +100,7 @@ pub fn el(name: &'static str) -> Element {
 }
 
 impl Element {
-    /// An attribute; its value is escaped. Addresses go by [`Self::url`].
+    /// The value is escaped. Use [`Self::url`] for addresses.
     pub fn attr(mut self, name: &'static str, value: impl Display) -> Self {
         debug_assert!(!ADDRESSES.contains(&name), "{name} takes a Url");
         debug_assert!(!name.starts_with("on") && name != "style", "{name} is code");
@@ -116,7 +110,6 @@ impl Element {
         self
     }
 
-    /// An attribute that is an address.
     pub fn url(mut self, name: &'static str, url: &Url) -> Self {
         let _ = write!(self.open, " {name}=\"");
         escape(&mut self.open, url);
@@ -124,7 +117,7 @@ impl Element {
         self
     }
 
-    /// An attribute without a value.
+    /// Writes an attribute without a value if `is_set`.
     pub fn flag(mut self, name: &'static str, is_set: bool) -> Self {
         if is_set {
             let _ = write!(self.open, " {name}");
@@ -132,12 +125,11 @@ impl Element {
         self
     }
 
-    /// Classes.
     pub fn class(self, names: &'static str) -> Self {
         self.attr("class", names)
     }
 
-    /// An `id`, which only the program chooses.
+    /// The program chooses ids; they never come from input.
     pub fn id(self, id: impl Display) -> Self {
         self.attr("id", id)
     }
@@ -148,13 +140,11 @@ impl Element {
         self
     }
 
-    /// Markup inside.
     pub fn with(mut self, piece: impl Into<Html>) -> Self {
         self.inside.push_str(&piece.into().0);
         self
     }
 
-    /// Many pieces inside.
     pub fn each<T: Into<Html>>(mut self, pieces: impl IntoIterator<Item = T>) -> Self {
         for piece in pieces {
             self.inside.push_str(&piece.into().0);
@@ -163,7 +153,7 @@ impl Element {
     }
 }
 
-/// Elements that have no inside.
+/// Elements without content.
 const VOID: [&str; 5] = ["br", "hr", "input", "link", "meta"];
 /// Attributes whose value a browser follows.
 const ADDRESSES: [&str; 6] = [
@@ -180,7 +170,7 @@ pub fn bytes_shown(text: &str) -> usize {
     Html::text(text).0.len()
 }
 
-/// Escapes whatever is written.
+/// Escapes everything written to it.
 struct Escaping<'a>(&'a mut String);
 
 impl Write for Escaping<'_> {
@@ -193,7 +183,7 @@ impl Write for Escaping<'_> {
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
                 '\n' | '\t' => self.0.push(character),
-                // What no document may have, and what nobody could see.
+                // What no document may have, and what no reader could see.
                 control if control.is_control() => self.0.push(char::REPLACEMENT_CHARACTER),
                 other => self.0.push(other),
             }

@@ -4,7 +4,9 @@
 //! script adds what moves. [`assets`] has the one style sheet and the one script, [`editor`] turns forms into documents
 //! and back.
 //!
-//! Deliberately absent: HTTP, sessions, databases, clocks. Whoever serves the pages fills in the views.
+//! Deliberately absent: HTTP, sessions, databases, clocks. The server fills in the views.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 pub mod assets;
 pub mod chart;
@@ -25,6 +27,6 @@ pub use moment::Moment;
 pub use section::Section;
 pub use url::Url;
 
-/// The largest page, in bytes. Whoever fills in views leaves rows out until they fit; only a document that is edited is
-/// shown whole.
+/// The largest page, in bytes. The server leaves rows out until a page fits; only a document being edited is
+/// always shown in full.
 pub const PAGE_BYTES_MAX: usize = 200_000;

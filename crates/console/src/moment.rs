@@ -1,4 +1,4 @@
-//! Points in time: said relative to now, with the absolute one on hover.
+//! Points in time: shown relative to now, with the absolute time on hover.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,6 @@ use crate::number;
 pub struct Moment(pub i64);
 
 impl Moment {
-    /// The moment that many milliseconds later.
     #[must_use]
     pub const fn plus(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
@@ -22,7 +21,7 @@ impl Moment {
         if apart < 1000 {
             return "just now".to_owned();
         }
-        // Only the largest unit: who wants more looks at the absolute time.
+        // Only the largest unit: the absolute time has the rest.
         let text = number::span(apart);
         let text = text.split(' ').next().unwrap_or_default();
         if self < now {
@@ -32,7 +31,7 @@ impl Moment {
         }
     }
 
-    /// How long until it, in words; nothing where it has been.
+    /// In words; empty for a moment in the past.
     pub fn until(self, now: Self) -> String {
         let left = self.0.saturating_sub(now.0);
         number::span(u64::try_from(left).unwrap_or(0))
@@ -70,12 +69,12 @@ impl Moment {
         )
     }
 
-    /// Relative, with the absolute time behind it.
+    /// Relative, with the absolute time on hover.
     pub fn ago(self, now: Self) -> Element {
         self.element().text(self.relative(now))
     }
 
-    /// The time of the day, with all of it behind it.
+    /// The time of the day, with the full date on hover.
     pub fn at(self) -> Element {
         self.element().text(self.seconds())
     }

@@ -66,7 +66,7 @@ pub fn share(part: u64, whole: u64) -> String {
         p if p < 0.01 => format!("<{GAP}0.01{GAP}%"),
         p if p < 0.995 => format!("{p:.2}{GAP}%"),
         p if p < 9.95 => format!("{p:.1}{GAP}%"),
-        // Never all of it, where something is missing.
+        // Never 100 % unless it is exact.
         p => format!("{:.0}{GAP}%", p.min(99.0)),
     }
 }

@@ -3,32 +3,19 @@
 use crate::html::{Element, el};
 use crate::url::Url;
 
-/// A place in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// How everything is.
     Overview,
-    /// The contracts.
     Contracts,
-    /// The plans.
     Plans,
-    /// Who is limited.
     Identities,
-    /// Why a key passes or not.
     Why,
-    /// Who is denied whatever is left.
     Bans,
-    /// Who comes most.
     Top,
-    /// Decisions as they are made.
     Tail,
-    /// What was used, by day.
     Usage,
-    /// The nodes.
     Cluster,
-    /// Who did what.
     Audit,
-    /// Tokens.
     Settings,
 }
 
@@ -49,22 +36,18 @@ impl Section {
         Self::Settings,
     ];
 
-    /// What it is called.
     pub const fn title(self) -> &'static str {
         self.row().0
     }
 
-    /// Where it is.
     pub fn url(self) -> Url {
         Url::to(self.row().1)
     }
 
-    /// The key that leads to it, after `g`.
     pub const fn key(self) -> char {
         self.row().2
     }
 
-    /// Its sign.
     pub(crate) fn icon(self) -> Element {
         el("svg")
             .class("icon")
@@ -75,7 +58,7 @@ impl Section {
             .with(el("path").attr("d", self.lines()))
     }
 
-    /// Its title, where it is, and its key.
+    /// Title, path, key.
     const fn row(self) -> (&'static str, &'static str, char) {
         match self {
             Self::Overview => ("Overview", "/console", 'o'),
@@ -93,7 +76,7 @@ impl Section {
         }
     }
 
-    /// The lines of its sign.
+    /// SVG path of the icon.
     const fn lines(self) -> &'static str {
         match self {
             Self::Overview => "M1.5 11.5L5 7.5L8 9.5L14.5 3M1.5 14.5H14.5",

@@ -1,11 +1,11 @@
 //! Addresses of the console: a fixed path, and what varies in the query.
 //!
-//! Ids stand in the query because they may be `..` or have slashes, which no path keeps. Every address begins with the
+//! Ids stand in the query because they may be `..` or contain slashes, which no path keeps. Every address begins with
+//! the
 //! path of this server, so none can lead anywhere else.
 
 use core::fmt::{self, Display, Write};
 
-/// An address on this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url(String);
 
@@ -16,14 +16,13 @@ impl Url {
         Self(path.to_owned())
     }
 
-    /// A place on the same page.
     pub fn here(place: impl Display) -> Self {
         let mut url = Self("#".to_owned());
         url.push(place);
         url
     }
 
-    /// With one more field in the query.
+    /// Adds a field to the query.
     #[must_use]
     pub fn query(mut self, name: &'static str, value: impl Display) -> Self {
         self.0.push(if self.0.contains('?') { '&' } else { '?' });
@@ -33,7 +32,7 @@ impl Url {
         self
     }
 
-    /// With a word at the end that the program chose, as the hash of a file.
+    /// `name` is chosen by the program, such as the hash of a file.
     #[must_use]
     pub(crate) fn file(mut self, name: impl Display) -> Self {
         self.0.push('/');

@@ -1,4 +1,5 @@
-//! The pages in a real Chromium: nothing from elsewhere, nothing the policy forbids, readable, reachable by keyboard,
+//! The pages in a real Chromium: no request to another host, nothing the policy forbids, readable, reachable by
+//! keyboard,
 //! working without a script. Pictures of every page go to `target/screenshots`.
 
 #![allow(
@@ -21,7 +22,7 @@ const PHONE: Viewport = Viewport::new(390, 844);
 const TAB: &str = "\u{e004}";
 const ESCAPE: &str = "\u{e00c}";
 
-/// Nobody was asked but the site, and the console of the browser is empty.
+/// Every request went to the site, and the console of the browser is empty.
 #[track_caller]
 fn check_quiet(browser: &Browser, site: &ConsoleSite, page: &str) {
     for url in browser.requests() {
@@ -237,7 +238,7 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
             .all(seen)
     );
     assert!(!["burst", "offset", "interval"].into_iter().any(seen));
-    // What says something is seen, so that nothing is sent unseen.
+    // A field with a value is shown, so that no hidden value is sent.
     browser.fill("[name='policy.0.slices']", "6");
     choose("algorithm", "fixed-window");
     assert!(seen("slices") && seen("offset"));
@@ -251,7 +252,6 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
     assert_eq!(sent.get("do"), "fields");
 }
 
-/// Where pictures go: the folder of the build, wherever it is.
 fn pictures() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let target = program

@@ -1,4 +1,5 @@
-//! Forms and documents: whatever the contract file can say comes back from the form as it was, and from the text too.
+//! Forms and documents: everything that the contract file can express comes back from the form as it was, and from
+//! the text too.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
@@ -12,7 +13,7 @@ use tollgate_console::editor::{
 };
 use tollgate_console::{Element, PageFrame, Theme, el};
 
-/// The fields that a browser would send of a form: what is typed, chosen and carried along.
+/// The fields that a browser would submit: typed, chosen and hidden.
 fn sent(form: &str) -> Fields {
     let page = scraper::Html::parse_fragment(form);
     let select = |selector: &str| scraper::Selector::parse(selector).expect("a selector");
@@ -38,7 +39,6 @@ fn sent(form: &str) -> Fields {
     pairs.into_iter().collect()
 }
 
-/// Through the form as markup and back.
 fn through_the_form(kind: DraftKind, document: &Value) -> Option<Value> {
     let draft = Draft::from_document(kind, document)?;
     let id = draft.id.clone();
@@ -54,7 +54,7 @@ fn through_the_form(kind: DraftKind, document: &Value) -> Option<Value> {
     Some(Draft::from_fields(kind, &fields).document())
 }
 
-/// The document as the catalogue keeps it.
+/// The document as the catalogue stores it.
 fn kept(kind: Thing, text: &str) -> Value {
     let mut catalogue = Catalogue::default();
     let plan = json!({ "id": "free", "policies": [{ "name": "burst", "limit": 20, "per": "1s" }] });
@@ -71,7 +71,7 @@ fn kept(kind: Thing, text: &str) -> Value {
     document
 }
 
-/// Every field of a policy with each kind of value that it takes, beside what it needs.
+/// Every field of a policy with each kind of value that it takes, together with the fields that it needs.
 fn policies() -> Vec<Value> {
     let base = |more: Value| {
         let mut policy = json!({ "name": "p", "limit": 60, "per": "1m" });
@@ -263,7 +263,7 @@ proptest! {
     fn names_of_any_kind_survive_text_and_form(name in "\\PC{1,24}", entry in "\\PC{1,12}", value in "\\PC{1,12}") {
         let document = json!({ "id": "c", "match": { entry.clone(): value }, "key": [entry], "policies": [{ "name": name, "limit": 1, "per": "1s" }] });
         let mut catalogue = Catalogue::default();
-        // Some names are refused, as those with a line separator; those are not our concern.
+        // Some names are refused, as those with a line separator; this test skips them.
         if let Ok((document, _)) = catalogue.put(Thing::Contract, "c", &document.to_string()) {
             let (read, _) = catalogue.put(Thing::Contract, "c", &yaml(&document)).expect("the same text");
             prop_assert_eq!(&read, &document);

@@ -1,4 +1,4 @@
-//! Every page: small enough, whole, and unbreakable by whatever stands in its fields.
+//! Every page: small enough, whole, and unbreakable by any text in its fields.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
@@ -9,7 +9,7 @@ use samples::{frame, pages};
 use scraper::{ElementRef, Html, Node, Selector};
 use tollgate_console::{PAGE_BYTES_MAX, Theme};
 
-/// The elements and the names of their attributes, in order: what markup in a text would change.
+/// The elements and the names of their attributes, in order: markup inside a text would change it.
 fn structure(page: &str) -> Vec<String> {
     let document = Html::parse_document(page);
     let mut shape = Vec::new();

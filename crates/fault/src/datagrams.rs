@@ -1,6 +1,6 @@
 //! Datagrams: in at the port of the receiver, out at the port of the sender, when they are due.
 //!
-//! Not here: whether and when, which the links decide.
+//! Not here: loss and delay, which the links decide.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::queue::Parcel;
 /// The largest datagram there is.
 const DATAGRAM_MAX: usize = 65_535;
 
-/// Takes what is sent to a node.
+/// Receives for a node.
 pub(crate) async fn receive(shared: Arc<MeshShared>, to: u16, socket: Arc<UdpSocket>) {
     let mut buffer = vec![0; DATAGRAM_MAX];
     loop {
-        // An error here tells of a datagram sent before whose receiver is gone.
+        // An error here reports an earlier datagram whose receiver is gone.
         let Ok((length, source)) = socket.recv_from(&mut buffer).await else {
             continue;
         };
@@ -47,7 +47,7 @@ pub(crate) async fn receive(shared: Arc<MeshShared>, to: u16, socket: Arc<UdpSoc
     }
 }
 
-/// Sends on what is due, for ever.
+/// Forwards due datagrams, for ever.
 pub(crate) async fn deliver(shared: Arc<MeshShared>) {
     loop {
         let next_due = shared.queue().next_due();
@@ -72,7 +72,7 @@ pub(crate) async fn deliver(shared: Arc<MeshShared>) {
 fn pass_on(shared: &MeshShared, parcel: &Parcel) {
     let through = shared.socket(parcel.from.unwrap_or(parcel.to));
     let real = shared.real(parcel.to);
-    // Counted under one lock with the sending, so that whoever got one finds it counted.
+    // Counted under one lock with the sending, so that a received datagram is always counted.
     let mut links = shared.links();
     // A full socket loses datagrams, as any network would.
     let is_sent = through

@@ -1,4 +1,4 @@
-//! What is between each two nodes, one direction at a time.
+//! Link conditions between each two nodes, by direction.
 //!
 //! Not here: sockets, and time.
 
@@ -7,43 +7,41 @@ use std::time::Duration;
 
 use tollgate_kit::Dice;
 
-/// What befalls what one node sends another.
+/// Conditions of one direction between two nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramConditions {
-    /// Everything takes that long.
+    /// Base delay.
     pub delay: Duration,
-    /// And up to that much longer, each datagram its own, so that they overtake each other.
+    /// The most extra delay, drawn per datagram, so that datagrams can be reordered.
     pub jitter: Duration,
-    /// Of a million datagrams, so many are lost.
+    /// Lost datagrams per million.
     pub loss: u32,
-    /// Of a million datagrams, so many come twice.
+    /// Duplicated datagrams per million.
     pub duplication: u32,
-    /// Of a million datagrams, so many are held back for `hold`.
+    /// Datagrams per million that are delayed by `hold`.
     pub reordering: u32,
-    /// How long those are held back.
+    /// Extra delay of reordered datagrams.
     pub hold: Duration,
 }
 
-/// What happened so far.
+/// Totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramCounts {
     /// Datagrams passed on, copies included.
     pub datagrams: u64,
-    /// Their bytes.
     pub datagram_bytes: u64,
-    /// Datagrams lost by the odds.
+    /// Datagrams lost by `loss`.
     pub lost: u64,
-    /// Datagrams that met a cut.
+    /// Datagrams dropped by a partition.
     pub cut: u64,
     /// Copies made.
     pub copies: u64,
-    /// Datagrams held back to be overtaken.
+    /// Datagrams delayed by `hold`.
     pub reordered: u64,
-    /// Datagrams for which there was no room, or whose receiver has no address yet.
+    /// Datagrams for which the queue was full, or whose receiver has no address yet.
     pub dropped: u64,
-    /// Datagrams and connections from nobody known; they pass as the weather of all says.
+    /// Datagrams and connections from unknown sources; the common conditions apply to them.
     pub strangers: u64,
-    /// Connections passed on.
     pub streams: u64,
     /// Bytes passed on by connections.
     pub stream_bytes: u64,
@@ -56,7 +54,7 @@ pub(crate) struct DatagramFate {
     pub(crate) copy: Option<Duration>,
 }
 
-/// Somebody who sent something; strangers have no number.
+/// `None` is an unknown source.
 pub(crate) type DatagramSender = Option<u16>;
 
 /// Every link.
@@ -65,13 +63,13 @@ pub(crate) struct Links {
     seed: u64,
     usual: DatagramConditions,
     own: BTreeMap<(u16, u16), DatagramConditions>,
-    /// How many cuts are on a link; they may overlap.
+    /// Partitions of a link; they may overlap.
     cuts: BTreeMap<(u16, u16), u32>,
     dice: BTreeMap<(u16, u16), Dice>,
     pub(crate) counts: DatagramCounts,
 }
 
-/// The number under which strangers roll dice.
+/// The number of unknown sources in random streams.
 const STRANGER: u16 = u16::MAX;
 
 impl Links {
@@ -86,7 +84,7 @@ impl Links {
         }
     }
 
-    /// The weather of all links, whatever was said of single ones.
+    /// Overrides the conditions of single links.
     pub(crate) fn set_all(&mut self, weather: DatagramConditions) {
         self.usual = weather;
         self.own.clear();
@@ -106,7 +104,7 @@ impl Links {
         }
     }
 
-    /// Takes one cut off each of these links.
+    /// Removes one partition from each of these links.
     pub(crate) fn mend(&mut self, from: &[u16], to: &[u16]) {
         for link in pairs(from, to) {
             if let Some(cuts) = self.cuts.get_mut(&link) {
@@ -126,7 +124,7 @@ impl Links {
         from.is_some_and(|from| self.cuts.contains_key(&(from, to)))
     }
 
-    /// What becomes of a datagram that is sent now.
+    /// Decides about a datagram that is sent now.
     pub(crate) fn fate(&mut self, from: DatagramSender, to: u16) -> DatagramFate {
         if self.is_cut(from, to) {
             self.counts.cut += 1;
@@ -175,7 +173,7 @@ impl Links {
     }
 }
 
-/// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
+/// True `odds` times in a million. Draws no number for zero odds.
 fn befalls(odds: u32, dice: &mut Dice) -> bool {
     odds > 0 && dice.chance(odds.into(), 1_000_000)
 }

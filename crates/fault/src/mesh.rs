@@ -1,6 +1,6 @@
-//! The proxy: a port for every node, and what others may change while it runs.
+//! The proxy: a port for every node, and its controls.
 //!
-//! Not here: what happens to single datagrams and connections.
+//! Not here: single datagrams and connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,10 +17,10 @@ use crate::queue::DatagramQueue;
 use crate::script::{Change, ProcessFault};
 use crate::{datagrams, streams};
 
-/// A proxy between the nodes of a cluster, on a thread of its own. It ends when it is dropped.
+/// A proxy between the nodes of a cluster, on its own thread. It ends when dropped.
 ///
-/// Give every node a port with [`Mesh::add`], let it tell the others that port as its address, and say with
-/// [`Mesh::place`] where it really is, now and after each restart.
+/// Give every node a port with [`Mesh::add`], let it advertise that port, and pass to
+/// [`Mesh::place`] its real address, now and after each restart.
 #[derive(Debug)]
 pub struct Mesh {
     shared: Arc<MeshShared>,
@@ -29,15 +29,13 @@ pub struct Mesh {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all tasks share.
 #[derive(Debug)]
 pub(crate) struct MeshShared {
     links: Mutex<Links>,
     nodes: Mutex<BTreeMap<u16, Node>>,
     queue: Mutex<DatagramQueue>,
-    /// Something was queued.
     pub(crate) queued: Notify,
-    /// Counts changes of the weather, for connections that wait out a cut.
+    /// Counts changes of conditions, for connections that wait for the end of a partition.
     pub(crate) changes: watch::Sender<u64>,
 }
 
@@ -49,11 +47,11 @@ struct Node {
     pid: Option<u32>,
 }
 
-/// How often a port is tried that must be free for both protocols.
+/// Attempts to find a port that is free for both protocols.
 const TRIES_MAX: u32 = 64;
 
 impl Mesh {
-    /// A proxy without ports; `seed` decides what is lost and how long things take.
+    /// `seed` decides losses and delays.
     pub fn new(seed: u64) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let shared = Arc::new(MeshShared {
@@ -72,7 +70,7 @@ impl Mesh {
                 runtime.block_on(async {
                     tokio::select! {
                         () = delivery => {}
-                        // An error means that the mesh is gone, which is the same.
+                        // An error means that the mesh was dropped, which is the same.
                         _ = stopped.changed() => {}
                     }
                 });
@@ -86,7 +84,7 @@ impl Mesh {
         })
     }
 
-    /// Opens a port for a node, the same for UDP and TCP: the address to tell the others.
+    /// Opens a port for a node, the same for UDP and TCP. Returns the address to advertise.
     pub fn add(&self, node: u16) -> io::Result<SocketAddr> {
         let _context = self.handle.enter();
         let (socket, listener) = both_protocols()?;
@@ -105,7 +103,7 @@ impl Mesh {
         Ok(at)
     }
 
-    /// Says where a node really is. Its process tells whose connections are, which have no port of their own.
+    /// Sets the real address of a node. `pid` identifies its connections, which have no fixed port.
     pub fn place(&self, node: u16, real: SocketAddr, pid: Option<u32>) {
         if let Some(known) = self.shared.nodes().get_mut(&node) {
             known.real = Some(real);
@@ -113,22 +111,21 @@ impl Mesh {
         }
     }
 
-    /// Gives every link that weather. Cuts stay.
+    /// Partitions stay.
     pub fn set_all(&self, weather: DatagramConditions) {
         self.change(|links| links.set_all(weather));
     }
 
-    /// Gives one direction between two nodes that weather.
     pub fn set(&self, from: u16, to: u16, weather: DatagramConditions) {
         self.change(|links| links.set(from, to, weather));
     }
 
-    /// Cuts what `from` send `to`. The other way passes, except for connections, which need both ways.
+    /// Blocks the direction `from` to `to`. The other one stays open, except for connections, which need both.
     pub fn cut(&self, from: &[u16], to: &[u16]) {
         self.change(|links| links.cut(from, to));
     }
 
-    /// Cuts two sides off from each other.
+    /// Blocks both directions.
     pub fn split(&self, one: &[u16], other: &[u16]) {
         self.change(|links| {
             links.cut(one, other);
@@ -136,12 +133,12 @@ impl Mesh {
         });
     }
 
-    /// Takes every cut away.
+    /// Removes every partition.
     pub fn mend(&self) {
         self.change(Links::mend_all);
     }
 
-    /// Does what a step of a script says; what it says of processes is for the caller.
+    /// Executes a step of a script; steps about processes are returned to the caller.
     pub fn apply(&self, change: &Change) -> Option<ProcessFault> {
         let usual = self.shared.links().usual();
         match change {
@@ -171,7 +168,6 @@ impl Mesh {
         None
     }
 
-    /// What happened so far.
     pub fn counts(&self) -> DatagramCounts {
         self.shared.links().counts
     }
@@ -205,7 +201,7 @@ impl MeshShared {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a node really is.
+    /// The real address of a node.
     pub(crate) fn real(&self, node: u16) -> Option<SocketAddr> {
         self.nodes().get(&node)?.real
     }
@@ -217,7 +213,6 @@ impl MeshShared {
         found.map(|(number, _)| *number)
     }
 
-    /// The processes of the nodes.
     pub(crate) fn pids(&self) -> BTreeMap<u16, u32> {
         let nodes = self.nodes();
         let known = nodes.iter();
@@ -226,7 +221,7 @@ impl MeshShared {
             .collect()
     }
 
-    /// The socket through which a node's datagrams go on, so that they seem to come from where it says it is.
+    /// The socket that forwards a node's datagrams, so that their source is its advertised address.
     pub(crate) fn socket(&self, node: u16) -> Option<Arc<UdpSocket>> {
         self.nodes().get(&node).map(|node| Arc::clone(&node.socket))
     }

@@ -1,16 +1,16 @@
-//! Datagrams on their way, in the order in which they are due.
+//! Datagrams in flight, by due time.
 //!
-//! Not here: who sends them on.
+//! Not here: forwarding.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tokio::time::Instant;
 
-/// The most datagrams on their way at once.
+/// The most datagrams in flight.
 pub(crate) const UNDER_WAY_MAX: usize = 100_000;
 
-/// Where a datagram is going, and through whose socket.
+/// The destination of a datagram, and the node whose socket sends it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parcel {
     pub(crate) from: Option<u16>,
@@ -18,7 +18,6 @@ pub(crate) struct Parcel {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Datagrams on their way.
 #[derive(Debug, Default)]
 pub(crate) struct DatagramQueue {
     heap: BinaryHeap<Reverse<(Instant, u64, Parcel)>>,
@@ -26,7 +25,6 @@ pub(crate) struct DatagramQueue {
 }
 
 impl DatagramQueue {
-    /// Adds one; whether there was room.
     pub(crate) fn add(&mut self, due: Instant, parcel: Parcel) -> bool {
         if self.heap.len() >= UNDER_WAY_MAX {
             return false;
@@ -40,7 +38,6 @@ impl DatagramQueue {
         self.heap.peek().map(|Reverse((due, _, _))| *due)
     }
 
-    /// One that is due.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Parcel> {
         if self.next_due()? > now {
             return None;

@@ -1,93 +1,78 @@
-//! What goes wrong when: a list of steps, as a value and as text.
+//! A fault plan: a list of steps, as a value and as text.
 //!
-//! Not here: carrying it out.
+//! Not here: execution.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Something that changes between the nodes, or about one of them.
+/// A change of the network, or of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Everything takes that long, and up to `jitter` longer.
+    /// Sets the delay of everything.
     Delay {
-        /// At least.
+        /// The least delay.
         base: Duration,
-        /// At most that much more.
+        /// The most extra delay.
         jitter: Duration,
     },
-    /// That many of a million datagrams are lost.
+    /// Per million datagrams.
     Loss(u32),
-    /// That many of a million datagrams come twice.
+    /// Per million datagrams.
     Duplication(u32),
-    /// That many of a million datagrams are held back.
     Reordering {
-        /// How many.
         odds: u32,
-        /// For how long.
         hold: Duration,
     },
-    /// What some nodes send some others is lost from now on.
+    /// Blocks one direction.
     Cut {
-        /// Senders.
         from: Vec<u16>,
-        /// Receivers.
         to: Vec<u16>,
     },
-    /// The end of such a cut.
+    /// Ends one such partition.
     Mend {
-        /// Senders.
         from: Vec<u16>,
-        /// Receivers.
         to: Vec<u16>,
     },
-    /// The end of all cuts.
+    /// Ends all partitions.
     MendAll,
-    /// Something happens to a process.
     Process(ProcessFault),
 }
 
-/// Something that happens to a node's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessFault {
-    /// It is killed, and can say nothing.
+    /// SIGKILL: without a goodbye.
     Kill(u16),
-    /// It is asked to end.
+    /// A clean stop.
     Stop(u16),
     /// It is started again.
     Start {
-        /// Which.
         node: u16,
-        /// Whether what it had on disk is gone.
+        /// Whether its disk is wiped.
         is_empty: bool,
     },
-    /// It stands still.
+    /// Stopped, still in memory.
     Pause(u16),
-    /// It goes on.
     Resume(u16),
 }
 
-/// A change and when it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptStep {
-    /// When, since the start.
+    /// Since the start.
     pub at: Duration,
-    /// What.
     pub change: Change,
 }
 
-/// Steps in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
     steps: Vec<ScriptStep>,
 }
 
-/// A line of a script that says nothing.
+/// A line of a script that does not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadScript {
-    /// Which line, from 1.
+    /// Counted from 1.
     pub line: usize,
-    /// What is wrong with it.
     pub why: String,
 }
 
@@ -103,18 +88,17 @@ impl std::error::Error for BadScript {}
 const STEPS_MAX: usize = 10_000;
 
 impl Script {
-    /// The same steps in order of time; those of one time stay as they were.
+    /// Sorts by time; the sort is stable.
     pub fn new(mut steps: Vec<ScriptStep>) -> Self {
         steps.sort_by_key(|step| step.at);
         Self { steps }
     }
 
-    /// The steps, in order.
     pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
-    /// Waits for each step from `begun` on, and hands it over.
+    /// Waits for the time of each step from `begun` on, and calls `apply`.
     pub fn play(&self, begun: Instant, mut apply: impl FnMut(&ScriptStep)) {
         for step in &self.steps {
             let wait = (begun + step.at).saturating_duration_since(Instant::now());
@@ -127,7 +111,7 @@ impl Script {
 impl FromStr for Script {
     type Err = BadScript;
 
-    /// Reads lines such as `at 10s cut 0,1 | 2,3 for 5s`; what follows a `#` is a remark.
+    /// Reads lines such as `at 10s cut 0,1 | 2,3 for 5s`; `#` begins a comment.
     fn from_str(text: &str) -> Result<Self, BadScript> {
         let mut steps = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -148,7 +132,6 @@ impl FromStr for Script {
     }
 }
 
-/// Reads one line; a cut with an end is two steps.
 fn parse(words: &[&str], steps: &mut Vec<ScriptStep>) -> Result<(), String> {
     let ["at", at, what @ ..] = words else {
         return Err("a line begins with `at TIME`".to_owned());
@@ -186,7 +169,6 @@ fn parse(words: &[&str], steps: &mut Vec<ScriptStep>) -> Result<(), String> {
     Ok(())
 }
 
-/// Senders and receivers.
 type Way = (Vec<u16>, Vec<u16>);
 
 /// Both directions of `|`, the one of `>`.

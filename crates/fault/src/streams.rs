@@ -1,7 +1,8 @@
-//! Connections: bytes of each direction arrive late and in order, and not at all while either direction is cut.
+//! Connections: bytes of each direction arrive delayed and in order, and not at all while either direction is blocked.
 //!
-//! What the system below repairs is not imitated: loss, doubles and reordering do not touch connections. A cut does not
-//! break a connection either; what was written before waits, as retransmission would make it. Not here: datagrams.
+//! Faults that TCP repairs are not simulated: loss, duplication and reordering do not affect connections. A partition
+//! does not
+//! break a connection either; what was written before waits, as with retransmission. Not here: datagrams.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,12 +22,12 @@ use crate::whose;
 const STREAMS_MAX: usize = 1_024;
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
-/// Chunks on their way in one direction.
+/// Chunks in flight in one direction.
 const CHUNKS_MAX: usize = 256;
 /// How long to wait before accepting again after a failure.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// Who is at the two ends.
+/// The nodes at the two ends.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     from: DatagramSender,
@@ -41,14 +42,14 @@ impl Ends {
         }
     }
 
-    /// Whether either direction is cut: without the one, nothing is acknowledged on the other.
+    /// Whether either direction is blocked: without the one, nothing is acknowledged on the other.
     fn are_cut(self, shared: &MeshShared) -> bool {
         let links = shared.links();
         let is_cut = |ends: Self| ends.to.is_some_and(|to| links.is_cut(ends.from, to));
         is_cut(self) || is_cut(self.back())
     }
 
-    /// Waits until neither direction is cut.
+    /// Waits until neither direction is blocked.
     async fn meet(self, shared: &MeshShared) {
         let mut changes = shared.changes.subscribe();
         while self.are_cut(shared) {
@@ -59,7 +60,6 @@ impl Ends {
     }
 }
 
-/// Takes connections to a node.
 pub(crate) async fn accept(shared: Arc<MeshShared>, to: u16, listener: TcpListener) {
     let room = Arc::new(Semaphore::new(STREAMS_MAX));
     loop {
@@ -72,7 +72,7 @@ pub(crate) async fn accept(shared: Arc<MeshShared>, to: u16, listener: TcpListen
         };
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            // Either end may break off at any time; the other then sees an end as well.
+            // Either end may close at any time; the other then sees an end too.
             let _ = pass(&shared, to, stream, peer).await;
             drop(permit);
         });
@@ -108,7 +108,7 @@ async fn pass(
     Ok(())
 }
 
-/// Carries one direction until its end.
+/// Forwards one direction until its end.
 async fn one_way(
     shared: &MeshShared,
     ends: Ends,
@@ -123,7 +123,7 @@ async fn one_way(
     Ok(())
 }
 
-/// Bytes, and when they are due; none of them is the end.
+/// Bytes and due time; empty bytes mark the end.
 type Chunk = (Instant, Vec<u8>);
 
 async fn take(

@@ -1,6 +1,6 @@
 //! Which process a connection on this machine comes from.
 //!
-//! A node connects from a port the system chose, which says nothing. The system's list of connections has the number
+//! A node connects from an ephemeral port, which does not identify it. The system's list of connections has the number
 //! of the socket behind that port, and the process that holds it open is the node. Not here: anything off this machine.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,9 @@ pub(crate) fn node_of(
     found.map(|(node, _)| *node)
 }
 
-/// The number of the socket that is connected from one port to the other, by the system's table. Others may have the
-/// first port as well, towards elsewhere; those that are closing have no number.
+/// The number of the socket that is connected from one port to the other, by the system's table. Other connections
+/// may use the
+/// first port too, to other destinations; those that are closing have no number.
 fn inode(table: &str, from: u16, to: u16) -> Option<u64> {
     let port = |address: &str| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok();
     table.lines().skip(1).find_map(|line| {

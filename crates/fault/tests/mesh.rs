@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use tollgate_fault::{Change, DatagramConditions, Mesh};
 
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long nothing must come for it to be believed that nothing will.
+/// After this time without data, tests conclude that none will come.
 const SILENCE: Duration = Duration::from_millis(150);
 
-/// A node that speaks UDP.
 struct Node {
     socket: UdpSocket,
     told: SocketAddr,
@@ -37,7 +36,7 @@ impl Node {
         self.socket.send_to(bytes, to.told).unwrap();
     }
 
-    /// What comes next, or nothing.
+    /// `None` after `patience`.
     fn receive(&self, patience: Duration) -> Option<(Vec<u8>, SocketAddr)> {
         self.socket.set_read_timeout(Some(patience)).unwrap();
         let mut buffer = [0; 2048];
@@ -159,7 +158,7 @@ fn a_node_that_moves_is_found_again() {
     assert!(nodes[1].hears(&nodes[0]) && nodes[0].hears(&nodes[1]));
 }
 
-/// A server that gives back what it gets, at the address a mesh passes on to.
+/// An echo server.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();

@@ -1,7 +1,7 @@
-//! Topic aliases of MQTT 5 on one connection: what the client means by each, and whether the broker was told.
+//! Topic aliases of MQTT 5 on one connection: the topic of each, and whether the broker knows it.
 //!
-//! A PUBLISH that is refused may be the one that set an alias. The broker has then not heard of it, and a later PUBLISH
-//! by that alias must tell it.
+//! A PUBLISH that is refused may be the one that set an alias. The broker then does not know it, and a later PUBLISH
+//! by that alias must send the topic.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use tollgate_mqtt::Malformed;
 /// The most bytes all topics with an alias may have on one connection.
 pub(crate) const BYTES_MAX: usize = 1 << 18;
 
-/// What a client's aliases stand for.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     topics: BTreeMap<u16, Meaning>,
@@ -24,13 +23,12 @@ struct Meaning {
 }
 
 impl Aliases {
-    /// The topic that an alias stands for.
     pub(crate) fn topic(&self, alias: u16) -> Result<&str, Malformed> {
         let meaning = self.topics.get(&alias);
         meaning.map_or(Err(Malformed::TopicAlias), |meaning| Ok(&meaning.topic))
     }
 
-    /// From now on the alias stands for this topic, and the broker was told so or not.
+    /// `is_told`: whether the broker knows the alias.
     pub(crate) fn set(&mut self, alias: u16, topic: &str, is_told: bool) -> Result<(), Malformed> {
         let before = self
             .topics
@@ -46,7 +44,7 @@ impl Aliases {
         Ok(())
     }
 
-    /// The topic, where the broker must be told what the alias stands for. It counts as told then.
+    /// The topic, if the broker does not know the alias. It counts as known after this call.
     pub(crate) fn tell(&mut self, alias: u16) -> Option<&str> {
         let meaning = self.topics.get_mut(&alias)?;
         let was_told = std::mem::replace(&mut meaning.is_told, true);

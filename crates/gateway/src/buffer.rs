@@ -1,4 +1,4 @@
-//! Bytes that have arrived and are not dealt with, and writing that does not wait for ever.
+//! Received bytes that are not processed yet, and writes with a timeout.
 
 use std::io;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 use crate::stream::ByteSource;
 
-/// Bytes asked for at once.
+/// Bytes per read.
 pub(crate) const CHUNK: usize = 1 << 14;
 
-/// Bytes that have arrived. Whoever reads more keeps to a bound by not asking while enough are there.
+/// The caller bounds it by not reading while it has enough bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(Vec<u8>);
 
@@ -20,22 +20,21 @@ impl Buffer {
         &self.0
     }
 
-    /// Forgets the first so many bytes.
     pub(crate) fn consume(&mut self, done: usize) {
         self.0.drain(..done);
         if self.0.is_empty() && self.0.capacity() > 4 * CHUNK {
-            // A large head has passed.
+            // Frees the memory of a large head.
             self.0 = Vec::new();
         }
     }
 
-    /// Reads more; says how many bytes there were, zero at the end. Nothing is lost where it is given up.
+    /// Returns the number of bytes read, zero at the end. Cancel-safe.
     pub(crate) async fn fill(&mut self, from: &mut ByteSource) -> io::Result<usize> {
         from.read_some(&mut self.0, CHUNK).await
     }
 }
 
-/// Writes all of it, as long as some of it is taken now and then.
+/// Writes all bytes; fails if the peer accepts none for `stall`.
 pub(crate) async fn write(
     to: &mut (impl AsyncWrite + Unpin),
     mut bytes: &[u8],
@@ -48,7 +47,7 @@ pub(crate) async fn write(
             Ok(Ok(count)) => bytes = &bytes[count..],
         }
     }
-    // What was taken may have been sealed and not sent.
+    // Accepted bytes may be encrypted but not sent yet.
     match timeout(stall, to.flush()).await {
         Err(_) => Err(BufferError::Stalled),
         Ok(Err(_)) => Err(BufferError::Gone),
@@ -56,11 +55,10 @@ pub(crate) async fn write(
     }
 }
 
-/// Why nothing can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferError {
-    /// Nobody is there.
+    /// The peer has closed.
     Gone,
-    /// Nothing was taken for too long.
+    /// The peer accepted no byte for too long.
     Stalled,
 }

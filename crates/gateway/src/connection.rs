@@ -31,7 +31,6 @@ use crate::up;
 /// The most bytes of a CONNECT: room for every field at its longest, a will among them, and some properties.
 const CONNECT_MAX: usize = 1 << 19;
 
-/// What all connections share.
 pub(crate) struct GatewayShared {
     pub(crate) settings: GatewaySettings,
     pub(crate) server: Arc<Server>,
@@ -43,14 +42,14 @@ pub(crate) struct GatewayShared {
 }
 
 impl GatewayShared {
-    /// When it was that long ago, by the engine's clock.
+    /// The engine's time, `age` ago.
     pub(crate) fn ago(&self, age: Duration) -> Instant {
         let nanos = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
         let now = self.server.engine.now().as_nanos();
         Instant::from_nanos(now.saturating_sub(nanos))
     }
 
-    /// Reaches the broker, or says what is to be counted.
+    /// Connects to the broker; the error is what to count.
     async fn dial(&self) -> Result<Halves, Count> {
         let dialled = TcpStream::connect(&self.settings.upstream).await;
         let broker = dialled.map_err(|_| Count::NoBroker)?;
@@ -60,7 +59,7 @@ impl GatewayShared {
         Ok(broker.split())
     }
 
-    /// Counts a client that is turned away before the broker lets it in.
+    /// Counts a client that is refused before the broker lets it in.
     pub(crate) fn turn_away(&self, why: Count, peer: SocketAddr) {
         self.meter.one(why);
         if let Some(event) = why.event() {
@@ -75,30 +74,30 @@ pub(crate) struct ClientLink<'s> {
     pub(crate) shared: &'s GatewayShared,
     pub(crate) version: Version,
     pub(crate) outbox: ClientOutbox,
-    /// Whether the client was told to go to another gateway.
+    /// Whether the client was redirected to another gateway.
     pub(crate) is_moved: AtomicBool,
     /// Messages that the broker has not answered.
     pub(crate) probe: UnansweredMessages,
-    /// What the broker said when it let the client in.
+    /// The broker's successful CONNACK.
     pub(crate) greeting: watch::Sender<Option<Greeting>>,
 }
 
 /// How one direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Whoever was read from has closed, or is gone.
+    /// The source has closed.
     Closed,
-    /// Whoever was written to is gone.
+    /// The destination has closed.
     Gone,
-    /// Whoever was written to took nothing for too long.
+    /// The destination accepted nothing for too long.
     Stalled,
-    /// Whoever was read from sent what is no packet.
+    /// The source sent something that is not a packet.
     Malformed(Malformed),
     /// A message was refused and cannot be answered otherwise.
     Quota,
-    /// The broker did not say whether it lets the client in.
+    /// The broker did not answer the CONNECT.
     NoGreeting,
-    /// The last words were said.
+    /// The gateway's final packet was sent.
     Said,
 }
 
@@ -111,7 +110,7 @@ impl From<BufferError> for End {
     }
 }
 
-/// Who came, and what was read of it so far.
+/// A client, and the bytes read from it so far.
 struct Hello {
     version: Version,
     sender: MessageSender,
@@ -122,7 +121,7 @@ struct Hello {
     guest: Guest,
 }
 
-/// Serves one client until either side goes, or the gateway stops.
+/// Serves one client until either side closes, or the gateway stops.
 pub(crate) async fn serve(
     shared: Arc<GatewayShared>,
     client: TcpStream,
@@ -158,7 +157,7 @@ pub(crate) async fn serve(
     match timeout(patience.dial, shared.dial()).await {
         Ok(Ok(broker)) => carry(&shared, hello, client, broker, stop).await,
         failed => {
-            // Who does not answer in time is not there.
+            // No answer in time counts as unreachable.
             let why = failed.ok().and_then(Result::err);
             shared.turn_away(why.unwrap_or(Count::NoBroker), peer);
             let words = write::refusal(reason::SERVER_UNAVAILABLE, hello.version);
@@ -167,7 +166,6 @@ pub(crate) async fn serve(
     }
 }
 
-/// Carries bytes both ways.
 async fn carry(
     shared: &GatewayShared,
     hello: Hello,
@@ -202,7 +200,7 @@ async fn carry(
             end = &mut up => {
                 count(&shared.meter, end, Count::BadClient);
                 last_words(&link, end);
-                // The broker hears that nothing more comes, and what it says to that still passes.
+                // The broker sees the end of the stream, and its answer is still forwarded.
                 drop(up);
                 let _ = timeout(linger, broker.to.shutdown()).await;
                 timeout(linger, down).await.ok()
@@ -210,7 +208,7 @@ async fn carry(
             words = moved(&link, &guest) => {
                 link.is_moved.store(true, Relaxed);
                 link.outbox.end(&words);
-                // What the client sent before it heard that still passes.
+                // What the client sent before it learned of that is still forwarded.
                 let both = async { tokio::join!(down, up).0 };
                 timeout(linger, both).await.ok()
             }
@@ -228,7 +226,7 @@ async fn carry(
     client.part(linger).await;
 }
 
-/// Waits until a client that the broker let in belongs elsewhere; what it is told.
+/// Waits until a connected client belongs to another gateway. Returns the packet that redirects it.
 async fn moved(link: &ClientLink<'_>, guest: &Guest) -> Vec<u8> {
     let mut greeting = link.greeting.subscribe();
     if greeting.wait_for(Option::is_some).await.is_err() {
@@ -244,8 +242,8 @@ impl Halves {
         self.part(linger).await;
     }
 
-    /// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read
-    /// would destroy words that were not read either.
+    /// Shuts down and waits briefly for the peer to close: closing with unread bytes
+    /// would also destroy data that the peer has not read.
     async fn part(mut self, linger: Duration) {
         let _ = timeout(linger, self.to.shutdown()).await;
         let drain = async {
@@ -256,25 +254,24 @@ impl Halves {
     }
 }
 
-/// Waits until the gateway is told to stop.
 pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
-    // One that is gone without a word has stopped too.
+    // A dropped sender counts as stopped.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// What a client hears when the gateway ends its connection.
+/// Queues the final packet to a client when the gateway ends its connection.
 fn last_words(link: &ClientLink<'_>, end: End) {
     let reason = match end {
         End::Quota => reason::QUOTA_EXCEEDED,
         End::Malformed(malformed) => malformed.reason(),
-        // The broker may have said why, and what it says still comes.
+        // The broker may have sent the reason, which is still forwarded.
         End::Closed | End::Gone | End::Stalled | End::NoGreeting | End::Said => return,
     };
     goodbye(link, reason);
 }
 
 fn goodbye(link: &ClientLink<'_>, reason: u8) {
-    // A client that was not let in is not told.
+    // A client without a CONNACK gets no DISCONNECT.
     let is_in = link.greeting.borrow().is_some();
     let words = is_in.then(|| write::disconnect(reason, link.version));
     link.outbox.end(&words.unwrap_or_default());
@@ -289,7 +286,7 @@ fn count(meter: &GatewayMeter, end: End, malformed: Count) {
     }
 }
 
-/// Reads a CONNECT; `None` where the client goes without one.
+/// Reads a CONNECT; `None` if the client closes without one.
 async fn hello(
     shared: &GatewayShared,
     from: &mut ByteSource,
@@ -324,9 +321,9 @@ async fn hello(
     }
 }
 
-/// Small packets go at once, and who vanished without a word is noticed.
+/// Disables delays for small packets, and detects dead peers.
 fn prepare(stream: &TcpStream) {
-    // A socket that cannot is no worse than before.
+    // A failure here is harmless.
     let _ = stream.set_nodelay(true);
     let probes = TcpKeepalive::new()
         .with_time(Duration::from_mins(1))

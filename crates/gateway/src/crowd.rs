@@ -1,4 +1,4 @@
-//! How many clients come from one address. Addresses of IPv6 are told apart by the network of 64 bits they are in.
+//! How many clients come from one address. Addresses of IPv6 count by their network of 64 bits.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The addresses that clients have connected from; no more of them than clients.
+/// Has at most as many addresses as there are clients.
 #[derive(Debug)]
 pub(crate) struct ConnectedAddresses {
     most: usize,
     open: Mutex<BTreeMap<IpAddr, usize>>,
 }
 
-/// A client's place, until it is dropped.
+/// A client's slot, released on drop.
 pub(crate) struct ClientSlot {
     crowd: Arc<ConnectedAddresses>,
     network: IpAddr,
@@ -25,7 +25,7 @@ impl ConnectedAddresses {
         Arc::new(Self { most, open })
     }
 
-    /// A place for one more from that address; `None` where there are as many as may be.
+    /// `None` if the address has the most clients allowed.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<ClientSlot> {
         let network = network(address);
         let mut all = self.open.lock();

@@ -1,6 +1,6 @@
-//! From the broker to a client: bytes as they came, and between two packets what the gateway has to say.
+//! From the broker to a client: bytes unchanged, and packets of the gateway between them.
 //!
-//! Nothing is read from the broker while the client does not take what was read before.
+//! Nothing is read from the broker while the client does not accept what was read before.
 
 use tokio::time::{Instant, timeout_at};
 use tollgate_mqtt::{Connack, Frames, Header, Malformed, PacketKind, Piece};
@@ -11,16 +11,15 @@ use crate::meter::Count;
 use crate::stream::{ByteSource, Sink};
 use crate::uplink::HEAD_MAX;
 
-/// What the broker said when it let a client in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Greeting {
     /// The identifier that the broker chose.
     pub(crate) client: Option<String>,
-    /// The keep-alive that counts in place of the client's.
+    /// Replaces the client's keep-alive.
     pub(crate) keep_alive: Option<u16>,
 }
 
-/// Carries what the broker sends until there is no more, or the gateway's last words are said.
+/// Runs until the broker closes, or the gateway's final packet is sent.
 pub(crate) async fn carry(link: &ClientLink<'_>, mut from: ByteSource, to: &mut Sink) -> End {
     let mut carrier = Carrier {
         link,
@@ -40,7 +39,7 @@ pub(crate) async fn carry(link: &ClientLink<'_>, mut from: ByteSource, to: &mut 
         };
         let mut is_closed = false;
         tokio::select! {
-            // What the gateway has to say is said even to a client whom the broker has left meanwhile.
+            // The gateway's packets are sent even if the broker has closed meanwhile.
             biased;
             () = link.outbox.filled() => {}
             count = fill => match count {
@@ -61,12 +60,12 @@ struct Carrier<'l> {
     link: &'l ClientLink<'l>,
     to: &'l mut Sink,
     frames: Frames,
-    /// Whether the client was let in.
+    /// Whether the client has its CONNACK.
     is_in: bool,
 }
 
 impl Carrier<'_> {
-    /// Deals with bytes, and says with how many.
+    /// Returns the number of bytes processed.
     async fn work(&mut self, bytes: &[u8]) -> Result<usize, End> {
         let (mut from, mut to) = (0, 0);
         loop {
@@ -95,7 +94,7 @@ impl Carrier<'_> {
         }
     }
 
-    /// Looks at the first packets, until one lets the client in; whether there is enough of this one.
+    /// Parses packets until the CONNACK; returns whether this one is complete.
     fn greet(&mut self, header: Header, bytes: &[u8]) -> Result<bool, End> {
         match header.kind {
             PacketKind::Auth => return Ok(true),
@@ -121,7 +120,7 @@ impl Carrier<'_> {
         Ok(true)
     }
 
-    /// Counts how long the broker took for a message that it answers. An answer that comes in pieces is not waited for.
+    /// Counts how long the broker took for a message that it answers. An answer that arrives in pieces is not counted.
     fn note(&self, header: Header, bytes: &[u8]) {
         if !matches!(header.kind, PacketKind::Puback | PacketKind::Pubrec) {
             return;

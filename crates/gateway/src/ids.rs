@@ -1,9 +1,8 @@
 //! A set of packet identifiers that never takes more than eight kibibytes.
 
-/// Packet identifiers.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    /// One bit for each; nothing where there are none.
+    /// One bit for each; empty without identifiers.
     words: Vec<u64>,
     count: usize,
 }
@@ -18,7 +17,7 @@ impl Ids {
         self.words[word] |= bit;
     }
 
-    /// Whether it was there.
+    /// Returns whether it was present.
     pub(crate) fn remove(&mut self, id: u16) -> bool {
         let had = self.contains(id);
         if had {

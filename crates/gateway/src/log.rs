@@ -1,4 +1,4 @@
-//! What a gateway logs: what the operator must know, rarely, and nothing that a client chose but its address.
+//! What a gateway logs: what the operator must know, rate-limited, and no input of clients but their address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,10 +10,9 @@ use tollgate_serve::logs::Rarely;
 use crate::judge::Idle;
 use crate::meter::Count;
 
-/// The log of one gateway.
 pub(crate) struct GatewayLog {
     upstream: String,
-    /// Whether the broker was not reached when that was tried last.
+    /// Whether the last connection to the broker failed.
     is_down: AtomicBool,
     turned_away: Rarely,
     not_accepted: Rarely,
@@ -29,21 +28,20 @@ impl GatewayLog {
         }
     }
 
-    /// The broker answered a client.
     pub(crate) fn answered(&self) {
         if self.is_down.load(Relaxed) && self.is_down.swap(false, Relaxed) {
             tracing::info!(upstream = self.upstream, "the broker is back");
         }
     }
 
-    /// The system gives no connection.
+    /// `accept` failed.
     pub(crate) fn not_accepted(&self, error: &io::Error) {
         if let Some(unsaid) = self.not_accepted.now() {
             tracing::error!(%error, unsaid, "clients cannot be taken in; raise `ulimit -n`");
         }
     }
 
-    /// The broker could not be used, whoever the client is.
+    /// The broker failed independently of the client.
     pub(crate) fn failed(&self, why: Count) {
         if !self.is_down.swap(true, Relaxed) {
             let (upstream, reason) = (&self.upstream, why.label());
@@ -55,7 +53,6 @@ impl GatewayLog {
         }
     }
 
-    /// A client was turned away.
     pub(crate) fn turned_away(&self, why: Count, peer: SocketAddr) {
         if matches!(why, Count::NoBroker | Count::Distrusted) {
             return self.failed(why);
@@ -78,5 +75,5 @@ impl GatewayLog {
     }
 }
 
-/// How often something that happens to many is said.
+/// The interval of repeated lines.
 const EVERY: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
-//! What a gateway counts, and the text of its metrics, which stand on the server's page.
+//! What a gateway counts, and the text of its metrics, which are part of the server's page.
 //!
-//! Labels are the gateway's own words and names of contracts and policies; nothing that a client chose is among them.
+//! Labels are the gateway's own words and names of contracts and policies; no input of clients is among them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,60 +12,58 @@ use tollgate_serve::annex::{Delays, GatewayView};
 use tollgate_serve::engine::Engine;
 use tollgate_serve::meter::{Door, Event, Exposition};
 
-/// Things that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// A client connected.
     Connected,
-    /// A client was turned away: there are as many as may be.
+    /// A client was refused: the limit of clients is reached.
     Full,
-    /// A client was turned away: there are as many from its address as may be.
+    /// A client was refused: the limit of its address is reached.
     Crowded,
-    /// A client did not get through the handshake of TLS.
+    /// The TLS handshake of a client failed.
     Unsealed,
     /// A client sent no CONNECT in time.
     Slow,
-    /// A client sent something else than a CONNECT that can be read.
+    /// A client sent something other than a valid CONNECT.
     BadHello,
-    /// A client speaks another version.
+    /// A client uses an unsupported version.
     OtherVersion,
     /// The broker could not be reached.
     NoBroker,
-    /// The broker did not prove who it is.
+    /// The broker failed to authenticate.
     Distrusted,
-    /// The broker did not say in time whether it lets a client in.
+    /// The broker did not answer a CONNECT in time.
     NoGreeting,
-    /// A client was told to go to another gateway.
+    /// A client was redirected when it connected.
     Referred,
-    /// A client that was in was told to go to another gateway, as another list is in force.
+    /// A connected client was redirected because the list changed.
     Moved,
-    /// A client that belongs to another gateway was let in: it cannot be told, or came back.
+    /// A client that belongs to another gateway was accepted: it cannot be redirected, or came back.
     Misplaced,
     /// A message passed at once.
     Passed,
     /// A message passed after a wait.
     Delayed,
-    /// A message was refused, and the client was told why.
+    /// A message was refused, with a reason code.
     DeniedWithReason,
-    /// A message was refused and acknowledged as if it had been taken.
+    /// A message was refused and acknowledged as if it had been accepted.
     DeniedAsTaken,
-    /// A message was refused and nothing said.
+    /// A message was refused without an answer.
     DeniedInSilence,
     /// A message was refused, and the connection ended.
     DeniedAndLeft,
-    /// A message of a client that had gone, which would have passed too late.
+    /// A message of a closed client that would have passed too late.
     LeftBehind,
-    /// A message was refused because its key found no room, or nobody could be asked; also counted above.
+    /// A message was refused because the table is full, or no node could decide; also counted above.
     Unnamed,
     /// A message was refused because its entries are too long; also counted above.
     TooLong,
-    /// A topic was put in the place of an alias that the broker had not been told.
+    /// A topic replaced an alias that the broker did not know.
     AliasRestored,
-    /// A client sent what is no packet, or one that is too large.
+    /// A client sent an invalid packet, or one that is too large.
     BadClient,
-    /// The broker sent what is no packet.
+    /// The broker sent an invalid packet.
     BadBroker,
-    /// Somebody took no byte for too long.
+    /// A peer accepted no byte for too long.
     Stalled,
     /// Bytes from clients to the broker.
     BytesUp,
@@ -74,12 +72,11 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// The word of its label.
     pub(crate) fn label(self) -> &'static str {
         ROWS.get(self as usize).map_or("", |(.., value)| value)
     }
 
-    /// What it is to the server.
+    /// The server's event for it.
     pub(crate) const fn event(self) -> Option<Event> {
         match self {
             Self::Full | Self::Crowded => Some(Event::Shed(Door::Mqtt)),
@@ -163,24 +160,22 @@ const ROWS: &[(Count, &str, &str, &str)] = &[
     (Count::BytesDown, "bytes_total", "direction", "down"),
 ];
 
-/// The counts of one gateway.
 #[derive(Debug)]
 pub(crate) struct GatewayMeter {
     counts: [AtomicU64; ROWS.len()],
     open: AtomicU64,
-    /// Clients that are in and belong elsewhere.
+    /// Connected clients that belong to another gateway.
     strays: AtomicU64,
     delay_nanos: AtomicU64,
     stamps: Ages,
-    /// How long messages that passed were held back.
+    /// Delay of messages that passed.
     access: Delays,
-    /// How long the broker took for messages.
+    /// Time that the broker took for messages.
     service: Delays,
-    /// Refusals by contract and policy.
     denied: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
 }
 
-/// Contracts whose refusals are counted by name, and policies of each; the rest have no name.
+/// Contracts whose refusals are counted by name, and policies of each; the rest share one count.
 const NAMED_MAX: usize = 1024;
 
 impl GatewayMeter {
@@ -197,7 +192,7 @@ impl GatewayMeter {
         }
     }
 
-    /// These contracts are in force: their policies have refused nothing so far, or what they have.
+    /// Contracts came into force: new policies start at zero, others keep their counts.
     pub(crate) fn load(&self, contracts: &Contracts) {
         let mut denied = self.denied.lock();
         for contract in contracts.as_slice() {
@@ -215,18 +210,17 @@ impl GatewayMeter {
         self.add(count, 1);
     }
 
-    /// A message passed without a wait of its own; one before it may have held it back for so many nanoseconds.
+    /// A message passed without a wait of its own; an earlier one may have held it back for `stood` nanoseconds.
     pub(crate) fn passed(&self, stood: u64) {
         self.one(Count::Passed);
         self.access.add(stood);
     }
 
-    /// The broker answered a message after so many nanoseconds.
     pub(crate) fn served(&self, nanos: u64) {
         self.service.add(nanos);
     }
 
-    /// A message passed after a wait of its own; altogether it was held back for so many nanoseconds.
+    /// A message passed after a wait of its own; in total it was held back for `stood` nanoseconds.
     pub(crate) fn delayed(&self, wait: Duration, stood: u64) {
         self.one(Count::Delayed);
         self.access.add(stood);
@@ -234,14 +228,14 @@ impl GatewayMeter {
         self.delay_nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// A message was decided as of so many nanoseconds ago.
+    /// A message was decided as of an earlier time.
     pub(crate) fn as_of(&self, nanos: u64) {
         self.stamps.count.fetch_add(1, Relaxed);
         self.stamps.sum.fetch_add(nanos, Relaxed);
         self.stamps.most.fetch_max(nanos, Relaxed);
     }
 
-    /// A policy of a contract refused, or none is to be named.
+    /// The contract and policy that refused, if known.
     pub(crate) fn denied(&self, by: Option<(&str, &str)>) {
         let mut denied = self.denied.lock();
         let count = by.and_then(|(contract, policy)| row(&mut denied, contract, policy));
@@ -251,7 +245,7 @@ impl GatewayMeter {
         }
     }
 
-    /// A connection is open until what is returned is dropped.
+    /// Counts a connection until the guard is dropped.
     pub(crate) fn open<'m>(&'m self, engine: &'m Engine) -> Open<'m> {
         self.one(Count::Connected);
         self.open.fetch_add(1, Relaxed);
@@ -259,7 +253,7 @@ impl GatewayMeter {
         Open(self, engine)
     }
 
-    /// A client that may belong elsewhere, until what is returned is dropped.
+    /// For a client that may belong to another gateway, until the guard is dropped.
     pub(crate) const fn stray(&self) -> Stray<'_> {
         Stray {
             meter: self,
@@ -267,7 +261,7 @@ impl GatewayMeter {
         }
     }
 
-    /// What is counted, as far as `/v1/gateway` shows it.
+    /// For `/v1/gateway`.
     pub(crate) fn view(&self) -> GatewayView {
         let outcomes = ROWS
             .iter()
@@ -286,7 +280,6 @@ impl GatewayMeter {
         }
     }
 
-    /// Adds the metrics, for Prometheus.
     pub(crate) fn write(&self, text: &mut Exposition) {
         let mut last = "";
         for (count, name, label, of) in ROWS {
@@ -316,7 +309,7 @@ impl GatewayMeter {
     }
 }
 
-/// How old messages were when they were decided as of when the system received them.
+/// Ages of messages that were decided as of their arrival.
 #[derive(Debug, Default)]
 struct Ages {
     count: AtomicU64,
@@ -338,7 +331,7 @@ fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / NANOS, nanos % NANOS)
 }
 
-/// The count of a name, where there is room for it.
+/// `None` if there is no room for another name.
 fn row<'r>(
     rows: &'r mut BTreeMap<String, BTreeMap<String, u64>>,
     contract: &str,
@@ -357,7 +350,7 @@ fn entry<'r, V: Default>(rows: &'r mut BTreeMap<String, V>, name: &str) -> Optio
 
 const NANOS: u64 = 1_000_000_000;
 
-/// A connection, counted while it is open.
+/// Counts a connection until dropped.
 pub(crate) struct Open<'m>(&'m GatewayMeter, &'m Engine);
 
 impl Drop for Open<'_> {
@@ -367,7 +360,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Whether a client that is in belongs elsewhere, counted while it does.
+/// Counts a misplaced client while it is connected.
 pub(crate) struct Stray<'m> {
     meter: &'m GatewayMeter,
     is_one: bool,

@@ -1,20 +1,18 @@
-//! What the gateway itself says to a client, until it is sent between two packets of the broker.
+//! The gateway's own packets to a client, queued until they fit between two packets of the broker.
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The most bytes that wait to be said. A client that does not read is not read from once they do.
+/// Bound on queued bytes. Beyond it, the gateway stops reading from the client.
 const BYTES_MAX: usize = 4096;
 
-/// Bytes to say, and whether they are the last.
+/// Bytes, and whether they are the last.
 #[derive(Debug, Default)]
 pub(crate) struct ClientOutbox {
     words: Mutex<OutboxBytes>,
-    /// There is something to say.
     filled: Notify,
-    /// There is room.
     taken: Notify,
 }
 
@@ -25,7 +23,7 @@ pub(crate) struct OutboxBytes {
 }
 
 impl ClientOutbox {
-    /// Says something as soon as there is room for it.
+    /// Waits for room.
     pub(crate) async fn say(&self, bytes: &[u8]) {
         loop {
             let room = self.taken.notified();
@@ -46,7 +44,7 @@ impl ClientOutbox {
         fits
     }
 
-    /// Says this, and then nothing more.
+    /// Queues the final packet; later ones are dropped.
     pub(crate) fn end(&self, bytes: &[u8]) {
         let mut words = self.words();
         words.bytes.extend(bytes);
@@ -55,7 +53,6 @@ impl ClientOutbox {
         self.filled.notify_one();
     }
 
-    /// What is to be said now.
     pub(crate) fn take(&self) -> OutboxBytes {
         let mut words = self.words();
         let bytes = mem::take(&mut words.bytes);
@@ -67,13 +64,12 @@ impl ClientOutbox {
         OutboxBytes { bytes, are_last }
     }
 
-    /// Waits until there is something to say.
     pub(crate) async fn filled(&self) {
         self.filled.notified().await;
     }
 
     fn words(&self) -> MutexGuard<'_, OutboxBytes> {
-        // Nothing panics while it is held.
+        // No code panics while it is held.
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

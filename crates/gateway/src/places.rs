@@ -1,6 +1,6 @@
-//! Tells clients that belong to another gateway where that is: when they connect, and when another list is in force.
+//! Redirects clients that belong to another gateway: when they connect, and when the list changes.
 //!
-//! Not here: which those are (`placement`), and how a connection ends (`connection`).
+//! Not here: which clients those are (`placement`), and how a connection ends (`connection`).
 
 use std::future::pending;
 use std::path::Path;
@@ -15,24 +15,24 @@ use crate::meter::{Count, GatewayMeter};
 use crate::placement::{BadPlacement, Placement, Recent, hash};
 use crate::settings::PlacementList;
 
-/// The list in force, where there is one.
+/// The list in force, if any.
 #[derive(Debug)]
 pub(crate) struct CurrentPlacement {
     told: Option<PlacementList>,
     list: ArcSwap<Placement>,
     recent: Recent,
-    /// How many lists there were.
+    /// Counts reloads.
     lists: watch::Sender<u64>,
 }
 
-/// A client, as far as it matters where it belongs.
+/// The properties of a client that decide its gateway.
 #[derive(Debug)]
 pub(crate) struct Guest {
     client: String,
     version: Version,
-    /// The user property of its CONNECT that said its group by the list of then, and what it says.
+    /// Name and value of the user property that had its group, by the list at that time.
     group: Option<(String, String)>,
-    /// Tells when another list is in force than it came by.
+    /// Changes when the list changes after it connected.
     lists: watch::Receiver<u64>,
 }
 
@@ -48,7 +48,7 @@ impl CurrentPlacement {
         Ok(places)
     }
 
-    /// Reads the list again; one that cannot be used changes nothing.
+    /// Reads the list again; an invalid one changes nothing.
     pub(crate) fn reload(&self) -> Result<(), BadPlacement> {
         let Some(told) = &self.told else {
             return Ok(());
@@ -65,20 +65,18 @@ impl CurrentPlacement {
         Ok(())
     }
 
-    /// The file of the list.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.told.as_ref().map(|told| &*told.file)
     }
 
-    /// What this gateway is called, and which list is in force.
+    /// This gateway's name, and the mark of the list in force.
     pub(crate) fn in_force(&self) -> Option<(String, String)> {
         let told = self.told.as_ref()?;
         Some((told.me.clone(), self.list.load().mark()))
     }
 
-    /// Whoever connects.
     pub(crate) fn guest(&self, connect: &Connect<'_>) -> Guest {
-        // Before the list is looked at: one that comes meanwhile is another.
+        // Subscribe before reading the list, so that a change in between is seen.
         let lists = self.lists.subscribe();
         let list = self.list.load();
         let group = list.property().and_then(|name| {
@@ -94,7 +92,6 @@ impl CurrentPlacement {
         }
     }
 
-    /// The address of another gateway that a client belongs to.
     fn elsewhere(&self, guest: &Guest) -> Option<String> {
         let told = self.told.as_ref()?;
         let list = self.list.load();
@@ -108,8 +105,8 @@ impl CurrentPlacement {
         (name != told.me).then(|| address.to_owned())
     }
 
-    /// Another gateway that a client is to be told; none where it stays: it belongs here or nowhere, cannot be told
-    /// (MQTT 3.1.1), or was told by this list lately and came back.
+    /// The gateway to redirect a client to; `None` if it stays: it belongs here or nowhere, cannot be redirected
+    /// (MQTT 3.1.1), or was redirected by this list recently and came back.
     fn sends(&self, guest: &Guest, meter: &GatewayMeter) -> Option<String> {
         let address = self.elsewhere(guest)?;
         let is_sent =
@@ -120,14 +117,14 @@ impl CurrentPlacement {
         is_sent.then_some(address)
     }
 
-    /// What a client is told that connects and belongs elsewhere.
+    /// The packet that redirects a connecting client; `None` if it stays.
     pub(crate) fn refer(&self, guest: &Guest, meter: &GatewayMeter) -> Option<Vec<u8>> {
         let words = write::refer(&self.sends(guest, meter)?);
         meter.one(Count::Referred);
         words
     }
 
-    /// Waits until a client that is in belongs elsewhere by another list than it came by, and says what it is told.
+    /// Waits until a new list assigns a connected client to another gateway. Returns the packet that redirects it.
     pub(crate) async fn moved(&self, guest: &Guest, meter: &GatewayMeter) -> Vec<u8> {
         if self.told.is_none() {
             return pending().await;
@@ -140,8 +137,8 @@ impl CurrentPlacement {
                 return pending().await;
             }
             stray.set(self.elsewhere(guest).is_some());
-            // The others must have the list, too, or they would send it back; and all at once would come at once to
-            // them.
+            // The other gateways must have the list too, or they would send it back; and all clients would reach
+            // them at once.
             let part = hash(&guest.client) % SPREAD_MS;
             sleep(GRACE + Duration::from_millis(part)).await;
             let address = self.sends(guest, meter);
@@ -153,7 +150,7 @@ impl CurrentPlacement {
     }
 }
 
-/// Until all gateways have read a list that changed: servers look four times a second, and twice.
+/// Until all gateways have read a changed list: servers poll four times a second, and need two polls.
 const GRACE: Duration = Duration::from_secs(1);
-/// Clients that belong elsewhere are told so within that time.
+/// Redirects of connected clients are spread over this time.
 const SPREAD_MS: u64 = 1_000;

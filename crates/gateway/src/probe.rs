@@ -1,13 +1,12 @@
-//! How long the broker takes for messages of one client: from when they are handed to it to its PUBACK or PUBREC.
+//! Time that the broker takes for messages of one client: from the write to its PUBACK or PUBREC.
 //!
-//! Bounded: so many messages are followed at a time, without memory of their own; those beyond are not counted, and
-//! neither are messages that are handed over in pieces, and those of `QoS` 0, which nobody answers. Not here: what is
-//! made of it (`meter`).
+//! Bounded: a fixed number of messages is followed, without allocation; messages beyond are not counted, and
+//! neither are messages that are written in pieces, and those of `QoS` 0, which have no answer. Not here: the
+//! metrics (`meter`).
 
 use parking_lot::Mutex;
 use tollgate_limit::Instant;
 
-/// Messages of one connection that are followed at a time.
 const FOLLOWED_MAX: usize = 32;
 
 /// Messages of one client that the broker has not answered.
@@ -16,18 +15,18 @@ pub(crate) struct UnansweredMessages(Mutex<Followed>);
 
 #[derive(Debug, Default)]
 struct Followed {
-    /// Identifiers, and since when the broker has them; in the order in which they pass.
+    /// Identifiers, and when they were written; in order.
     messages: [(u16, Instant); FOLLOWED_MAX],
     count: usize,
-    /// How many of them, from the end, wait to be handed over.
+    /// How many of them, from the end, are not written yet.
     waiting: usize,
 }
 
 impl UnansweredMessages {
-    /// A message passes; it is handed over with what is written next.
+    /// A message passes; the next write contains it.
     pub(crate) fn follow(&self, id: u16) {
         let mut followed = self.0.lock();
-        // Whoever uses an identifier again does not wait for an answer to it any more.
+        // A client that reuses an identifier no longer waits for its answer.
         if let Some(place) = followed.find(id) {
             followed.remove(place);
         }
@@ -39,7 +38,7 @@ impl UnansweredMessages {
         }
     }
 
-    /// Whatever passed before is handed to the broker.
+    /// All followed messages are written to the broker.
     pub(crate) fn hand_over(&self, now: impl FnOnce() -> Instant) {
         let mut followed = self.0.lock();
         if followed.waiting == 0 {
@@ -53,13 +52,13 @@ impl UnansweredMessages {
         followed.waiting = 0;
     }
 
-    /// The broker answered; how many nanoseconds that took, where the message was followed.
+    /// The broker answered. Returns the nanoseconds since the write, if the message was followed.
     pub(crate) fn answer(&self, id: u16, now: impl FnOnce() -> Instant) -> Option<u64> {
         let mut followed = self.0.lock();
         let place = followed.find(id)?;
         let is_handed = place < followed.count - followed.waiting;
         let (_, since) = followed.messages[place];
-        // An answer to what was not handed over is one to an earlier message.
+        // An answer before the write belongs to an earlier message.
         is_handed.then(|| {
             followed.remove(place);
             now().nanos_since(since)

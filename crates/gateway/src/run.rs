@@ -26,20 +26,17 @@ use crate::places::CurrentPlacement;
 use crate::settings::GatewaySettings;
 use crate::tls::{SealError, Seals};
 
-/// Why a gateway does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// It cannot keep the contracts.
+    /// The contracts are not valid for a gateway.
     Contracts(JudgeError),
-    /// It cannot speak TLS as asked.
     Tls(SealError),
-    /// It cannot say which clients belong where.
+    /// The placement list cannot be used.
     Placement(BadPlacement),
-    /// It cannot listen.
     Bind(SocketAddr, io::Error),
 }
 
-/// A gateway that runs. Dropping it cuts everybody off.
+/// A running gateway. Dropping it closes all connections.
 pub struct Running {
     shared: Arc<GatewayShared>,
     listen: SocketAddr,
@@ -47,14 +44,14 @@ pub struct Running {
     clients: JoinHandle<()>,
 }
 
-/// Starts a gateway in the runtime that this is called in, as a door of that server. There is one for each server.
+/// Starts a gateway in the current runtime, as a listener of that server. A server has at most one.
 pub async fn start(settings: GatewaySettings, server: &Arc<Server>) -> Result<Running, StartError> {
     let meter = Arc::new(GatewayMeter::new());
     let seals = Arc::new(Seals::read(&settings).map_err(StartError::Tls)?);
     let places =
         CurrentPlacement::read(settings.placement.clone()).map_err(StartError::Placement)?;
     let places = Arc::new(places);
-    // From here on contracts come that can be kept; whether those in force can, is still to be seen.
+    // From here on new contracts are checked first; those in force are checked below.
     let beside = Arc::new(Beside {
         meter: Arc::clone(&meter),
         seals: Arc::clone(&seals),
@@ -88,7 +85,7 @@ pub async fn start(settings: GatewaySettings, server: &Arc<Server>) -> Result<Ru
     })
 }
 
-/// What the server knows of its gateway.
+/// The server's view of its gateway.
 struct Beside {
     meter: Arc<GatewayMeter>,
     seals: Arc<Seals>,
@@ -139,12 +136,11 @@ impl Annex for Beside {
 }
 
 impl Running {
-    /// Where clients connect.
     pub const fn listen(&self) -> SocketAddr {
         self.listen
     }
 
-    /// The gateway's own metrics as Prometheus reads them.
+    /// The gateway's own metrics in the Prometheus format.
     pub fn text(&self) -> String {
         let mut text = Exposition::new();
         self.shared.meter.write(&mut text);
@@ -156,12 +152,12 @@ impl Running {
         judge::idle(self.shared.server.engine.node().contracts())
     }
 
-    /// Takes nobody in any more, tells clients of MQTT 5 that it stops, and waits a little for all to go.
+    /// Accepts no more clients, notifies those of MQTT 5, and waits a bounded time for all to close.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         tracing::info!("the gateway stops");
         let linger = self.shared.settings.patience.linger;
-        // Each connection lingers a few times at most: for its last words, and for both sides to go.
+        // Each connection lingers a few times at most: for its final packet, and for both sides to close.
         let _ = timeout(linger * 3 + SLACK, &mut self.clients).await;
     }
 }
@@ -185,7 +181,7 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
         .map_err(|error| StartError::Bind(address, error))
 }
 
-/// Takes clients in until it is told to stop, and then waits for them to go.
+/// Accepts clients until the stop signal, then waits for them to close.
 async fn accept(
     listener: TcpListener,
     shared: Arc<GatewayShared>,
@@ -212,7 +208,7 @@ async fn accept(
                         });
                     }
                 },
-                // Out of files, most likely: somebody has to go first.
+                // Most likely out of file descriptors: wait until a client closes.
                 Err(error) => {
                     shared.log.not_accepted(&error);
                     sleep(Duration::from_millis(50)).await;

@@ -1,4 +1,4 @@
-//! What a gateway is told. Not here: the command line.
+//! Settings of a gateway. Not here: the command line.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,14 +7,12 @@ use std::time::Duration;
 use tollgate_mqtt::PACKET_MAX;
 use tollgate_serve::settings::Tls;
 
-/// How a gateway is set up.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// Where clients connect.
     pub listen: SocketAddr,
     /// The broker, as `host:port`.
     pub upstream: String,
-    /// What becomes of a client whose refused message cannot be answered with a reason.
+    /// For refused messages that cannot be answered with a reason.
     pub on_quiet_refusal: OnQuietRefusal,
     /// The longest a message is held back; one that would wait longer is refused.
     pub delay_max: Duration,
@@ -24,72 +22,69 @@ pub struct GatewaySettings {
     pub packet_max: u32,
     /// The most clients at once from one address.
     pub connections_per_address: usize,
-    /// Certificates that clients are shown; in clear without.
+    /// The server certificate; `None` for plain TCP.
     pub tls: Option<Tls>,
-    /// How the broker proves who it is; in clear without.
+    /// `None` for plain TCP to the broker.
     pub upstream_tls: Option<UpstreamTls>,
-    /// As of when messages are decided.
     pub arrival: ArrivalTime,
-    /// Which clients belong to which gateway; all stay where they are without.
+    /// Without it, all clients stay where they connect.
     pub placement: Option<PlacementList>,
-    /// How long things may take that should not.
     pub patience: GatewayTimeouts,
 }
 
 /// A list of which clients belong to which gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementList {
-    /// The list; the same for all gateways.
+    /// Must be the same for all gateways.
     pub file: PathBuf,
-    /// What this gateway is called there.
+    /// The name of this gateway in the list.
     pub me: String,
 }
 
-/// How the broker proves who it is, and who the gateway is.
+/// TLS to the broker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// Who must have signed its certificate, in PEM; the system's authorities without.
+    /// Certificate authorities in PEM; `None` for those of the system.
     pub ca: Option<PathBuf>,
-    /// The name in its certificate, where that is not the host that is dialled.
+    /// The name in its certificate, if it is not the host in `upstream`.
     pub name: Option<String>,
-    /// Our own certificate with those above it, and its key, for a broker that asks for one.
+    /// Client certificate chain and key, for a broker that asks for one.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// As of when a message is decided.
+/// The time as of which a message is decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalTime {
-    /// As of when the system received it, so that it does not matter when the gateway gets to run.
+    /// When the kernel received it, so that scheduling of the gateway does not matter.
     #[default]
     Kernel,
-    /// As of when the gateway reads it.
+    /// When the gateway reads it.
     Read,
 }
 
-/// What happens where the protocol has no words for a refusal: under `QoS` 0, and in MQTT 3.1.1.
+/// For refusals that the protocol cannot express: under `QoS` 0, and in MQTT 3.1.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnQuietRefusal {
-    /// The message is dropped, counted, and acknowledged as if it had been taken.
+    /// The message is dropped, counted, and acknowledged as if it had been accepted.
     #[default]
     Drop,
     /// The connection ends.
     Disconnect,
 }
 
-/// How long things may take that should not.
 #[derive(Clone, Copy, Debug)]
 pub struct GatewayTimeouts {
     /// Until a client has sent its CONNECT.
     pub hello: Duration,
     /// Until the broker is reached.
     pub dial: Duration,
-    /// Until the broker has said whether it lets a client in.
+    /// Until the broker's CONNACK.
     pub greeting: Duration,
-    /// Without a byte taken by whoever is written to.
+    /// Without a byte accepted by the peer.
     pub stall: Duration,
-    /// Until what a client that has gone left behind has passed; the rest is dropped.
+    /// For pending messages of a closed client; the rest is dropped.
     pub leftovers: Duration,
-    /// For last words, and for the other side to go when one has gone.
+    /// For the final packet, and for the other side to close after one has closed.
     pub linger: Duration,
 }
 
@@ -102,7 +97,7 @@ impl Default for GatewaySettings {
             on_quiet_refusal: OnQuietRefusal::Drop,
             delay_max: Duration::from_secs(10),
             connections_max: 10_000,
-            // With the longest fixed header: as much as there can be.
+            // With the longest fixed header: the maximum.
             packet_max: PACKET_MAX + 5,
             connections_per_address: usize::MAX,
             tls: None,

@@ -1,7 +1,7 @@
-//! When the system received what is read: time stamps of TCP (`SO_TIMESTAMPING`, in software, on receipt).
+//! Arrival times of received bytes: time stamps of TCP (`SO_TIMESTAMPING`, in software, on receipt).
 //!
-//! What one read returns has one stamp, that of its last byte: bytes that came in pieces while nobody read are taken to
-//! be as young as the youngest. Not here: what is believed of it (`judge`).
+//! One read has one stamp, that of its last byte: bytes that arrived in pieces before a read count as
+//! as young as the youngest. Not here: plausibility checks (`judge`).
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::AsRawFd;
@@ -15,14 +15,13 @@ use nix::sys::time::TimeSpec;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Stamps of one socket.
 pub(crate) struct Stamps {
     space: Vec<u8>,
     age: Option<Duration>,
 }
 
 impl Stamps {
-    /// Asks for stamps; `None` where the system has none.
+    /// `None` if the system does not support stamps.
     pub(crate) fn begin(stream: &TcpStream) -> Option<Self> {
         let wanted = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
@@ -33,12 +32,12 @@ impl Stamps {
         })
     }
 
-    /// How old the last of what was read was then.
+    /// Age of the last byte of the last read, at that read.
     pub(crate) const fn age(&self) -> Option<Duration> {
         self.age
     }
 
-    /// Reads at most so many bytes to the end of others; zero at the end. Nothing is lost where it is given up.
+    /// Appends at most `most` bytes; zero at the end. Cancel-safe.
     pub(crate) async fn read(
         &mut self,
         stream: &TcpStream,
@@ -78,7 +77,7 @@ impl Stamps {
     }
 }
 
-/// How long ago that was, since the epoch.
+/// `stamp` is since the epoch.
 fn age(stamp: Duration) -> Duration {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     now.saturating_sub(stamp)

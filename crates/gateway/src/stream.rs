@@ -1,6 +1,6 @@
 //! A connection in clear or over TLS, in two halves: bytes are read and written the same way.
 //!
-//! The halves of a connection in clear share nothing but the socket. Not here: handshakes (`tls`).
+//! The halves of a connection in clear share only the socket. Not here: handshakes (`tls`).
 
 use std::future::Future;
 use std::io;
@@ -17,29 +17,23 @@ use tokio_rustls::TlsStream;
 
 use crate::stamps::Stamps;
 
-/// A connection.
 pub(crate) enum GatewayStream {
-    /// In clear.
     Plain(TcpStream),
-    /// Over TLS.
     Sealed(Box<TlsStream<TcpStream>>),
 }
 
-/// Where bytes are read.
 pub(crate) enum ByteSource {
     Plain(OwnedReadHalf),
-    /// In clear, and the system says when bytes came.
+    /// Plain TCP with arrival times.
     Stamped(OwnedReadHalf, Stamps),
     Sealed(ReadHalf<Box<TlsStream<TcpStream>>>),
 }
 
-/// Where bytes are written.
 pub(crate) enum Sink {
     Plain(OwnedWriteHalf),
     Sealed(WriteHalf<Box<TlsStream<TcpStream>>>),
 }
 
-/// Both directions of a connection.
 pub(crate) struct Halves {
     pub(crate) from: ByteSource,
     pub(crate) to: Sink,
@@ -67,7 +61,7 @@ impl GatewayStream {
 }
 
 impl ByteSource {
-    /// From here on the system says when bytes came, where it can.
+    /// Turns on arrival times, if the system supports them.
     #[must_use]
     pub(crate) fn stamped(self) -> Self {
         match self {
@@ -79,7 +73,7 @@ impl ByteSource {
         }
     }
 
-    /// Reads at most so many bytes to the end of others; zero at the end. Nothing is lost where it is given up.
+    /// Appends at most `most` bytes; zero at the end. Cancel-safe.
     pub(crate) async fn read_some(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -92,7 +86,7 @@ impl ByteSource {
         self.take(most as u64).read_buf(bytes).await
     }
 
-    /// Whether nothing more comes than is there: whoever is read from has closed. Over TLS that is not known before all
+    /// Whether the peer has closed, so that only buffered bytes remain. Over TLS that is not known before all
     /// is read.
     pub(crate) fn has_ended(&self) -> bool {
         let (Self::Plain(half) | Self::Stamped(half, _)) = self else {
@@ -103,7 +97,7 @@ impl ByteSource {
         matches!(ready.poll(&mut context), Poll::Ready(Ok(ready)) if ready.is_read_closed())
     }
 
-    /// How long ago the last of what was read had come when it was read; `None` where that is not known.
+    /// Age of the last byte of the last read, at that read; `None` if unknown.
     pub(crate) fn age(&self) -> Option<Duration> {
         match self {
             Self::Stamped(_, stamps) => stamps.age(),

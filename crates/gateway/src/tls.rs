@@ -1,6 +1,6 @@
-//! TLS on both sides: the certificate that clients are shown, and how the broker proves who it is.
+//! TLS on both sides: the server certificate, and verification of the broker.
 //!
-//! Files are read again on demand; connections that are open keep those they began with. Not here: bytes (`stream`).
+//! Files are read again on demand; open connections keep those they began with. Not here: bytes (`stream`).
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,6 @@ use tollgate_serve::settings::Tls;
 use crate::settings::{GatewaySettings, UpstreamTls};
 use crate::stream::GatewayStream;
 
-/// How hands are shaken on both sides.
 pub(crate) struct Seals {
     clients: Option<(Tls, ArcSwap<ServerConfig>)>,
     broker: Option<Broker>,
@@ -52,7 +51,7 @@ impl Seals {
         })
     }
 
-    /// Reads all files again. Those in use stay where that fails.
+    /// Reads all files again. After a failure the old ones stay in use.
     pub(crate) fn reload(&self) -> Result<(), SealError> {
         if let Some((files, config)) = &self.clients {
             config.store(Arc::new(server_config(files)?));
@@ -63,7 +62,7 @@ impl Seals {
         Ok(())
     }
 
-    /// Shakes hands with a client, where that is asked for.
+    /// Plain TCP without a certificate.
     pub(crate) async fn accept(&self, client: TcpStream) -> io::Result<GatewayStream> {
         let Some((_, config)) = &self.clients else {
             return Ok(GatewayStream::Plain(client));
@@ -72,7 +71,7 @@ impl Seals {
         Ok(GatewayStream::Sealed(Box::new(shaken.into())))
     }
 
-    /// Shakes hands with the broker, where that is asked for.
+    /// Plain TCP without settings for TLS.
     pub(crate) async fn dial(&self, broker: TcpStream) -> io::Result<GatewayStream> {
         let Some(Broker { name, config, .. }) = &self.broker else {
             return Ok(GatewayStream::Plain(broker));
@@ -83,14 +82,11 @@ impl Seals {
     }
 }
 
-/// Why there is no TLS as it was asked for.
 #[derive(Debug)]
 pub enum SealError {
-    /// A file cannot be used.
     File(TlsError),
-    /// The system's authorities cannot be read.
     System(String),
-    /// The broker's name is none.
+    /// The broker's name is not a valid server name.
     Name(String),
 }
 
@@ -107,12 +103,12 @@ fn client_config(files: &UpstreamTls) -> Result<ClientConfig, SealError> {
     own.map_err(|error| wrong(chain, &error))
 }
 
-/// Who must have signed the broker's certificate.
+/// Authorities for the broker's certificate.
 fn roots(files: &UpstreamTls) -> Result<RootCertStore, SealError> {
     let mut roots = RootCertStore::empty();
     let Some(path) = &files.ca else {
         let found = rustls_native_certs::load_native_certs();
-        // Some of a system's may be too old to be read.
+        // Some certificates of a system may be too old to parse.
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
             let text = "this system has no authorities; say --upstream-ca FILE";

@@ -1,6 +1,7 @@
-//! From a client to the broker: bytes as they came, messages when and if they may.
+//! From a client to the broker: bytes unchanged, messages when and if they are admitted.
 //!
-//! While a message is held back its connection is not read, so that whatever the client sends behind it waits in order,
+//! While a message is held back its connection is not read, so that everything the client sends after it waits in
+//! order,
 //! and the client is slowed by its own socket. Not here: what passes (`uplink`, `judge`).
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +19,6 @@ use crate::meter::Count;
 use crate::stream::{ByteSource, Sink};
 use crate::uplink::{AdmittedMessage, MqttReply, Uplink, UplinkStep};
 
-/// A client as its CONNECT says.
 pub(crate) struct Start {
     pub(crate) sender: MessageSender,
     pub(crate) keep_alive: u16,
@@ -27,7 +27,7 @@ pub(crate) struct Start {
     pub(crate) connect: usize,
 }
 
-/// Carries what a client sends until there is no more.
+/// Runs until the client closes.
 pub(crate) async fn carry<'l>(
     link: &'l ClientLink<'l>,
     start: Start,
@@ -78,21 +78,21 @@ struct Carrier<'l> {
     from: &'l mut ByteSource,
     sender: MessageSender,
     keep_alive: u16,
-    /// Whether the broker is known to have let the client in.
+    /// Whether the broker is known to have accepted the client.
     is_in: bool,
-    /// When what was read last came, where that is known.
+    /// Arrival of the last read, if known.
     came: Option<Instant>,
-    /// That, or where it is not known when it was read.
+    /// `came`, or the time of the read.
     arrived: Instant,
-    /// When the last message that waited was free to go: whatever came behind it was at the front from then on.
+    /// When the last waiting message became due: what came after it was at the front from then on.
     free: Instant,
-    /// When it was first seen that the client has gone, and what it sent is still there.
+    /// When it was first seen that the client has closed while bytes were pending.
     gone: Option<Instant>,
-    /// Whether what it left behind does not pass any more.
+    /// Whether pending messages are dropped from now on.
     is_over: bool,
 }
 
-/// Bytes at the front of the buffer: those before `from` are dealt with, those up to `to` may be written.
+/// Bytes at the front of the buffer: those before `from` are processed, those up to `to` may be written.
 #[derive(Clone, Copy)]
 struct Ready {
     from: usize,
@@ -100,7 +100,6 @@ struct Ready {
 }
 
 impl Carrier<'_> {
-    /// Something was read.
     fn arrive(&mut self) {
         let age = self.from.age();
         let arrived = self.link.shared.ago(age.unwrap_or_default());
@@ -108,17 +107,17 @@ impl Carrier<'_> {
         self.arrived = arrived;
     }
 
-    /// The client has closed. One that was sent to another gateway is not gone: the broker is told that it takes leave,
-    /// or else it would tell its will.
+    /// The client has closed. For a redirected client the broker gets a DISCONNECT,
+    /// or it would publish the will.
     async fn take_leave(&mut self) -> End {
         if self.link.is_moved.load(Relaxed) && self.uplink.is_between() {
-            // A broker that is gone needs no word.
+            // A closed broker needs no DISCONNECT.
             let _ = self.outlet.write(&TAKE_LEAVE).await;
         }
         End::Closed
     }
 
-    /// Whether a message that passes at that time is left behind: its client went too long before.
+    /// Whether a message that is due then is dropped: its client closed too long before.
     fn is_left_behind(&mut self, due: Instant) -> bool {
         if self.gone.is_none() && self.from.has_ended() {
             self.gone = Some(self.link.shared.server.engine.now());
@@ -131,7 +130,7 @@ impl Carrier<'_> {
         self.is_over
     }
 
-    /// Drops a message that nobody waits for: its client is gone, and sends it again where it was promised to arrive.
+    /// Drops a message of a closed client, which sends it again if its `QoS` promises delivery.
     async fn leave_behind(
         &mut self,
         head: &PublishHead<'_>,
@@ -144,7 +143,7 @@ impl Carrier<'_> {
         Ok(())
     }
 
-    /// Deals with bytes, of which the first so many pass in any case; says with how many.
+    /// Processes bytes, of which the first `passed` always pass; returns how many.
     async fn work(&mut self, bytes: &[u8], passed: usize) -> Result<usize, End> {
         let mut ready = Ready {
             from: 0,
@@ -168,7 +167,7 @@ impl Carrier<'_> {
                     self.link.outbox.say(&words).await;
                 }
                 Err(end) => {
-                    // What came before it is as good as ever.
+                    // Earlier bytes are still valid.
                     self.outlet.flush(bytes, &mut ready).await?;
                     return Err(end);
                 }
@@ -207,7 +206,7 @@ impl Carrier<'_> {
                 meter.passed(self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
             }
-            // What it was charged is given back.
+            // Dropping the charge refunds it.
             MessageRuling::Wait(due, _) if self.is_left_behind(due) => {
                 self.leave_behind(&head, bytes, &mut ready).await?;
             }
@@ -226,7 +225,7 @@ impl Carrier<'_> {
         Ok(ready)
     }
 
-    /// How long the message at the front was held back, in nanoseconds: since it came where it, or one before it, had
+    /// How long the message at the front was held back, in nanoseconds: since its arrival if it, or one before it, had
     /// to wait.
     fn stood(&self) -> u64 {
         if self.arrived >= self.free {
@@ -236,7 +235,7 @@ impl Carrier<'_> {
         now.nanos_since(self.arrived)
     }
 
-    /// Waits until the broker lets the client in: only then it is known who sends, and what is sent counts.
+    /// Waits for the broker's CONNACK: only then the publisher is known.
     async fn enter(&mut self) {
         let mut greeting = self.link.greeting.subscribe();
         let greeting = greeting.wait_for(Option::is_some).await;
@@ -280,7 +279,7 @@ impl Carrier<'_> {
                 ready.skip(length);
             }
         }
-        // What is not there as a whole would be taken for the broker's delay while the client sends it.
+        // An incomplete message would count the client's sending time as the broker's.
         if head.qos() != Qos::AtMostOnce && bytes.len() - start >= head.header.packet() as usize {
             self.link.probe.follow(head.id);
         }
@@ -319,21 +318,19 @@ impl Carrier<'_> {
 const TAKE_LEAVE: [u8; 2] = [0xE0, 0];
 
 impl Ready {
-    /// Drops bytes that come behind those that were written.
+    /// Drops bytes that follow the written ones.
     const fn skip(&mut self, count: usize) {
         self.to += count;
         self.from = self.to;
     }
 }
 
-/// The way to the broker.
 struct Outlet<'l> {
     link: &'l ClientLink<'l>,
     to: &'l mut Sink,
 }
 
 impl Outlet<'_> {
-    /// Writes what is ready.
     async fn flush(&mut self, bytes: &[u8], ready: &mut Ready) -> Result<(), BufferError> {
         self.write(&bytes[ready.from..ready.to]).await?;
         ready.from = ready.to;

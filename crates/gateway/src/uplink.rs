@@ -1,8 +1,8 @@
-//! What a client sends, packet by packet: what passes as it is, what must be asked about, and what becomes of a refused
+//! What a client sends, packet by packet: which packets pass, which need a decision, and the answer to a refused
 //! message.
 //!
-//! The machine has no socket and no clock. Ask [`Uplink::next`] with whatever has arrived and was not consumed; after a
-//! [`UplinkStep::Publish`] say [`Uplink::admit`] or [`Uplink::refuse`] before asking again. Not here: who decides
+//! The machine has no socket and no clock. Call [`Uplink::next`] with all bytes that were not consumed; after a
+//! [`UplinkStep::Publish`] call [`Uplink::admit`] or [`Uplink::refuse`] before the next call. Not here: the decision
 //! (`judge`).
 
 use tollgate_mqtt::{Ack, Frames, Header, Malformed, PacketKind, Piece, PublishHead, Qos, Version};
@@ -15,51 +15,47 @@ use crate::settings::OnQuietRefusal;
 /// The most bytes of a PUBLISH before its payload, and of any other packet that must be read whole.
 pub(crate) const HEAD_MAX: usize = 1 << 17;
 
-/// Follows the packets of one client behind its CONNECT.
+/// Follows the packets of one client after its CONNECT.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     frames: Frames,
     version: Version,
     on_quiet: OnQuietRefusal,
-    /// Whether the packet under way is dropped.
+    /// Whether the current packet is dropped.
     is_dropping: bool,
     aliases: Aliases,
     /// Messages of `QoS` 2 that were dropped and acknowledged, and that the client has not released.
     dropped: Ids,
 }
 
-/// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UplinkStep<'b> {
-    /// Wait for more bytes.
     More,
-    /// Pass so many bytes on.
+    /// Forward so many bytes.
     Pass(usize),
     /// Drop so many bytes.
     Skip(usize),
-    /// Ask about this message, whose head is at the front.
+    /// Decide about this message, whose head is at the front.
     Publish(PublishHead<'b>),
-    /// Drop so many bytes, a PUBREL, and say this to the client: the broker knows nothing of the message.
+    /// Drop so many bytes, a PUBREL, and send this to the client: the broker does not know the message.
     Released(usize, Vec<u8>),
 }
 
-/// How an admitted message goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AdmittedMessage {
-    /// As it is.
+    /// Unchanged.
     AsItIs,
     /// With this head in place of the first so many bytes.
     Changed(Vec<u8>, usize),
 }
 
-/// What a client hears of a refused message.
+/// The answer to a refused message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MqttReply {
-    /// Nothing.
     Silence,
-    /// That it was refused.
+    /// A refusal with a reason code.
     Reason(Vec<u8>),
-    /// That it was taken, which is not so.
+    /// An acknowledgement, although the message was dropped.
     Taken(Vec<u8>),
     /// The connection ends.
     Leave,
@@ -77,7 +73,7 @@ impl Uplink {
         }
     }
 
-    /// What is at the front of these bytes?
+    /// `bytes` starts at the first byte that was not consumed.
     pub(crate) fn next<'b>(&mut self, bytes: &'b [u8]) -> Result<UplinkStep<'b>, Malformed> {
         match self.frames.next(bytes)? {
             Piece::More => Ok(UplinkStep::More),
@@ -142,12 +138,11 @@ impl Uplink {
         }
     }
 
-    /// Whether the message was dropped before and comes once more; then it is to be refused once more.
+    /// Whether the message was dropped before and is sent again; then refuse it again.
     pub(crate) fn was_dropped(&self, head: &PublishHead<'_>) -> bool {
         head.qos() == Qos::ExactlyOnce && self.dropped.contains(head.id)
     }
 
-    /// The message at the front passes.
     pub(crate) fn admit(&mut self, head: &PublishHead<'_>) -> Result<AdmittedMessage, Malformed> {
         self.is_dropping = false;
         let unknown = match head.alias {
@@ -167,18 +162,17 @@ impl Uplink {
         Ok(AdmittedMessage::Changed(changed, head.length))
     }
 
-    /// The message at the front does not pass.
     pub(crate) fn refuse(&mut self, head: &PublishHead<'_>) -> Result<MqttReply, Malformed> {
         self.drop(head)?;
         Ok(self.reply(head))
     }
 
-    /// Whether nothing of a packet is still to come.
+    /// Whether no packet is incomplete.
     pub(crate) const fn is_between(&self) -> bool {
         self.frames.is_between()
     }
 
-    /// The message at the front does not pass, and nothing is said of it.
+    /// Refuses the message at the front without an answer.
     pub(crate) fn drop(&mut self, head: &PublishHead<'_>) -> Result<(), Malformed> {
         self.is_dropping = true;
         self.frames.enter(head.header.packet());
@@ -203,8 +197,8 @@ impl Uplink {
             (Qos::AtLeastOnce, Version::V311) => {
                 MqttReply::Taken(ack(PacketKind::Puback, reason::SUCCESS))
             }
-            // The broker may have this message from an earlier connection and wait for its release: whoever answers in
-            // its place would make it mistake another message for this one.
+            // The broker may have this message from an earlier connection and wait for its release: an answer in
+            // its place would make it confuse another message with this one.
             (Qos::ExactlyOnce, _) if head.is_dup() && !self.was_dropped(head) => MqttReply::Leave,
             (Qos::ExactlyOnce, Version::V5) => {
                 MqttReply::Reason(ack(PacketKind::Pubrec, reason::QUOTA_EXCEEDED))
@@ -217,7 +211,7 @@ impl Uplink {
     }
 }
 
-/// A part that must be kept goes on behind these bytes.
+/// A part that must be read whole continues after these bytes.
 fn more<'b>(bytes: &[u8]) -> Result<UplinkStep<'b>, Malformed> {
     if bytes.len() < HEAD_MAX {
         Ok(UplinkStep::More)

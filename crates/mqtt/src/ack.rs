@@ -6,19 +6,16 @@ use crate::properties::{Properties, PropertySet, id};
 use crate::reader::PacketReader;
 use crate::reason;
 
-/// One of the four packets by which a message is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
-    /// The packet identifier.
     pub id: u16,
-    /// The reason code; success where nothing is said.
+    /// Success if the packet has none.
     pub reason: u8,
-    /// Its properties; none before MQTT 5.
+    /// None before MQTT 5.
     pub properties: Properties<'a>,
 }
 
 impl<'a> Ack<'a> {
-    /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
         let mut reader = PacketReader::of(body);
         let id = reader.id()?;
@@ -35,17 +32,14 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// The answer to a SUBSCRIBE to one filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suback {
-    /// The packet identifier.
     pub id: u16,
-    /// The quality that was granted; 0x80 and more is a refusal.
+    /// The granted `QoS`; 0x80 and more is a refusal.
     pub code: u8,
 }
 
 impl Suback {
-    /// Reads what follows the fixed header.
     pub fn read(body: &[u8], version: Version) -> Result<Self, Malformed> {
         let mut reader = PacketReader::of(body);
         let id = reader.id()?;
@@ -58,17 +52,15 @@ impl Suback {
     }
 }
 
-/// A DISCONNECT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disconnect<'a> {
-    /// The reason code; success where nothing is said.
+    /// Success if the packet has none.
     pub reason: u8,
-    /// Its properties; none before MQTT 5.
+    /// None before MQTT 5.
     pub properties: Properties<'a>,
 }
 
 impl<'a> Disconnect<'a> {
-    /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
         let mut reader = PacketReader::of(body);
         let (reason, properties) = match version {
@@ -79,7 +71,6 @@ impl<'a> Disconnect<'a> {
         Ok(Self { reason, properties })
     }
 
-    /// Another server to use.
     pub fn server_reference(&self) -> Option<&'a str> {
         self.properties.text(id::SERVER_REFERENCE)
     }

@@ -1,4 +1,4 @@
-//! What a client says, for tools that are one. Not here: wills, several filters at once, topic aliases.
+//! Packets that clients send, for load tools. Not here: wills, several filters at once, topic aliases.
 
 use crate::connect::Version;
 use crate::header::{PACKET_MAX, PacketKind};
@@ -6,22 +6,17 @@ use crate::properties::id;
 use crate::publish::Qos;
 use crate::write;
 
-/// Who comes, in a session that begins anew.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectRequest<'a> {
-    /// The version to speak.
     pub version: Version,
-    /// The client's identifier.
     pub client: &'a str,
-    /// The user's name.
     pub user: Option<&'a str>,
-    /// The password; MQTT 3.1.1 has none without a user.
     pub password: Option<&'a str>,
-    /// Seconds in which the client says something; zero is for ever.
+    /// Seconds; zero turns it off.
     pub keep_alive: u16,
 }
 
-/// A CONNECT; `None` where a text has more than 65,535 bytes.
+/// Starts a clean session. `None` if a text has more than 65,535 bytes.
 pub fn connect(hello: &ConnectRequest<'_>) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     write::text(&mut body, "MQTT")?;
@@ -44,7 +39,7 @@ pub fn connect(hello: &ConnectRequest<'_>) -> Option<Vec<u8>> {
     write::packet(PacketKind::Connect, 0, &body)
 }
 
-/// A SUBSCRIBE to one filter; `None` where that has more than 65,535 bytes.
+/// `None` if the filter has more than 65,535 bytes.
 pub fn subscribe(id: u16, filter: &str, qos: Qos, version: Version) -> Option<Vec<u8>> {
     let mut body = id.to_be_bytes().to_vec();
     if version == Version::V5 {
@@ -55,24 +50,20 @@ pub fn subscribe(id: u16, filter: &str, qos: Qos, version: Version) -> Option<Ve
     write::packet(PacketKind::Subscribe, 0b0010, &body)
 }
 
-/// What comes before the payload of a message that is sent for the first time.
+/// The head of a PUBLISH that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageHead<'a> {
-    /// The version that is spoken.
     pub version: Version,
-    /// The topic.
     pub topic: &'a str,
-    /// How surely it is to be delivered.
     pub qos: Qos,
-    /// The packet identifier; not sent under [`Qos::AtMostOnce`].
     pub id: u16,
-    /// Properties as they are sent, without their length; not sent before MQTT 5.
+    /// Encoded properties, without their length; not sent before MQTT 5.
     pub properties: &'a [u8],
 }
 
 impl MessageHead<'_> {
-    /// Appends a PUBLISH up to its payload, which has so many bytes; `None`, and nothing is appended, where a length is
-    /// too much.
+    /// Appends a PUBLISH up to its payload, which has so many bytes; `None`, and nothing is appended, if a length is
+    /// too large.
     pub fn write(&self, payload: usize, out: &mut Vec<u8>) -> Option<()> {
         let topic = u16::try_from(self.topic.len()).ok()?;
         let mut head = 2 + self.topic.len();
@@ -102,17 +93,16 @@ impl MessageHead<'_> {
     }
 }
 
-/// Appends a user property to properties; `None` where a text has more than 65,535 bytes.
+/// Appends a user property to properties; `None` if a text has more than 65,535 bytes.
 pub fn user_property(name: &str, value: &str, properties: &mut Vec<u8>) -> Option<()> {
     properties.push(id::USER);
     write::text(properties, name)?;
     write::text(properties, value)
 }
 
-/// A PINGREQ.
 pub const PING: [u8; 2] = [PacketKind::Pingreq.byte(0), 0];
 
-/// A DISCONNECT without a word.
+/// A DISCONNECT without a reason.
 pub const GOODBYE: [u8; 2] = [PacketKind::Disconnect.byte(0), 0];
 
 const CLEAN: u8 = 0x02;

@@ -1,30 +1,27 @@
-//! CONNACK: whether a broker lets a client in, and on which terms.
+//! CONNACK: the broker's answer to a CONNECT.
 
 use crate::connect::Version;
 use crate::error::Malformed;
 use crate::properties::{Properties, PropertySet, id};
 use crate::reader::PacketReader;
 
-/// A CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connack<'a> {
-    /// Whether the broker knew the session.
     pub has_session: bool,
-    /// Zero lets the client in; anything else does not.
+    /// Zero accepts the client; any other value refuses it.
     pub code: u8,
-    /// Its properties; none before MQTT 5.
+    /// None before MQTT 5.
     pub properties: Properties<'a>,
 }
 
 impl<'a> Connack<'a> {
-    /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
         let mut reader = PacketReader::of(body);
         let flags = reader.byte()?;
         let code = reader.byte()?;
         let properties = match version {
             Version::V311 => Properties::default(),
-            // A server that found no version it speaks answers as it can.
+            // A server that does not support the version may answer in another one.
             Version::V5 if reader.is_empty() => Properties::default(),
             Version::V5 => Properties::read(&mut reader, PropertySet::CONNACK)?,
         };
@@ -39,17 +36,17 @@ impl<'a> Connack<'a> {
         })
     }
 
-    /// The identifier that the broker chose for the client.
+    /// The identifier that the broker assigned.
     pub fn assigned_client(&self) -> Option<&'a str> {
         self.properties.text(id::ASSIGNED_CLIENT)
     }
 
-    /// The keep-alive that counts in place of the client's.
+    /// Replaces the client's keep-alive. Seconds.
     pub fn keep_alive(&self) -> Option<u16> {
         self.properties.two(id::SERVER_KEEP_ALIVE)
     }
 
-    /// How many messages the broker takes that it has not acknowledged.
+    /// The most unacknowledged messages that the broker accepts.
     pub fn receive_max(&self) -> u16 {
         self.properties.two(id::RECEIVE_MAX).unwrap_or(u16::MAX)
     }

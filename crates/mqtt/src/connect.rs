@@ -1,39 +1,31 @@
-//! CONNECT: who comes, and how it speaks.
+//! CONNECT: the first packet of a client.
 
 use crate::error::Malformed;
 use crate::properties::{Properties, PropertySet};
 use crate::reader::PacketReader;
 
-/// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// MQTT 3.1.1.
     V311,
-    /// MQTT 5.
     V5,
 }
 
-/// A CONNECT. Its password and its will were checked for their shape only.
+/// Password and will were checked only for their format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connect<'a> {
-    /// The version that is spoken from here on.
     pub version: Version,
-    /// Whether the session begins anew.
     pub is_clean: bool,
-    /// Whether there is a will.
     pub has_will: bool,
-    /// Seconds in which the client says something; zero is for ever.
+    /// Seconds; zero turns it off.
     pub keep_alive: u16,
-    /// The client's identifier; empty where the server is to choose one.
+    /// Empty if the server is to assign one.
     pub client: &'a str,
-    /// The user's name.
     pub user: Option<&'a str>,
-    /// Its properties; none before MQTT 5.
+    /// None before MQTT 5.
     pub properties: Properties<'a>,
 }
 
 impl<'a> Connect<'a> {
-    /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = PacketReader::of(body);
         let version = version(&mut reader)?;

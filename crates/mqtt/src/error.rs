@@ -1,25 +1,25 @@
-//! What is wrong with bytes that somebody sent.
+//! Errors of the decoder.
 
 use core::fmt;
 
 use crate::reason;
 
-/// Why bytes are not the packet they claim to be. The connection they came over cannot be followed any further.
+/// The rest of the connection cannot be parsed after any of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// A packet type that does not exist.
     Kind,
     /// Flags that the packet type must not have.
     Flags,
-    /// A length that takes more than four bytes, or more bytes than it needs.
+    /// A length with more than four bytes, or more bytes than it needs.
     Length,
     /// A packet that ends inside a field.
     Truncated,
-    /// Bytes behind the last field.
+    /// Bytes after the last field.
     Trailing,
     /// Text that is not UTF-8, or has a NUL.
     Text,
-    /// A property that is unknown, has no place in this packet, or stands there twice.
+    /// A property that is unknown, not allowed in this packet, or repeated.
     Property,
     /// A packet identifier of zero.
     PacketId,
@@ -29,14 +29,14 @@ pub enum Malformed {
     TopicAlias,
     /// Neither MQTT 3.1.1 nor MQTT 5.
     Version,
-    /// A packet that must not come at this point.
+    /// A packet that is not allowed at this point.
     OutOfTurn,
-    /// A packet, or the part of it that must be kept, that is larger than allowed.
+    /// A packet, or the part of it that must be buffered, that is larger than allowed.
     TooLarge,
 }
 
 impl Malformed {
-    /// The reason code by which MQTT 5 names it.
+    /// The reason code of MQTT 5.
     pub const fn reason(self) -> u8 {
         match self {
             Self::Kind

@@ -2,38 +2,32 @@
 
 use core::fmt;
 
-/// The most levels a filter may have here. The protocol has no bound; whoever walks filters needs one.
+/// The most levels a filter may have here. The protocol has no bound; recursion over filters needs one.
 pub const LEVELS_MAX: usize = 128;
 
 /// A topic filter. `+` stands for one level, `#` at the end for any number of them, the level above included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicFilter {
     text: Box<str>,
-    /// Where the part behind `$share/GROUP/` begins.
+    /// Where the part after `$share/GROUP/` begins.
     start: usize,
 }
 
-/// Why text is no topic filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
-    /// It has nothing in it.
     Empty,
-    /// It has more than 65,535 bytes.
     Long,
-    /// It has more than [`LEVELS_MAX`] levels.
     Deep,
-    /// It has a NUL.
     Nul,
     /// A `#` is not the whole last level.
     Hash,
     /// A `+` is not a whole level.
     Plus,
-    /// `$share` without a group, or without a filter behind it.
+    /// `$share` without a group, or without a filter after it.
     Share,
 }
 
 impl TopicFilter {
-    /// Reads a filter.
     pub fn parse(text: &str) -> Result<Self, BadFilter> {
         if text.len() > usize::from(u16::MAX) {
             return Err(BadFilter::Long);
@@ -64,7 +58,6 @@ impl TopicFilter {
         })
     }
 
-    /// Whether it matches a topic.
     pub fn matches(&self, topic: &str) -> bool {
         let mut names = topic.split('/');
         if is_hidden(topic) && self.levels().next().is_some_and(is_wildcard) {
@@ -82,12 +75,11 @@ impl TopicFilter {
         names.next().is_none()
     }
 
-    /// The whole text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The group that shares the subscription.
+    /// The group of a shared subscription.
     pub fn share(&self) -> Option<&str> {
         self.text.get(SHARE.len()..self.start.checked_sub(1)?)
     }
@@ -102,7 +94,7 @@ impl TopicFilter {
     }
 }
 
-/// Whether only filters that name its first level match a topic.
+/// Whether only filters without a wildcard at the first level match a topic.
 pub(crate) fn is_hidden(topic: &str) -> bool {
     topic.starts_with('$')
 }
@@ -111,7 +103,7 @@ pub(crate) fn is_wildcard(level: &str) -> bool {
     level == "+" || level == "#"
 }
 
-/// Where a filter begins behind its group.
+/// Where a filter begins after its group.
 fn share(text: &str) -> Result<usize, BadFilter> {
     if text == "$share" {
         return Err(BadFilter::Share);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::filter::{TopicFilter, is_hidden};
 
-/// Filters, each known by its place.
+/// Filters, each identified by its index.
 #[derive(Clone, Debug)]
 pub struct Filters {
     nodes: Vec<Node>,
@@ -13,13 +13,13 @@ pub struct Filters {
 
 #[derive(Clone, Debug, Default)]
 struct Node {
-    /// Nodes below, by the name of the level.
+    /// Children by the name of the level.
     names: BTreeMap<Box<str>, usize>,
-    /// The node below for any name.
+    /// The child for `+`.
     plus: Option<usize>,
     /// Filters that end here.
     here: Vec<usize>,
-    /// Filters whose `#` comes next.
+    /// Filters whose next level is `#`.
     rest: Vec<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Filters {
 }
 
 impl Filters {
-    /// Adds a filter and says its place: zero for the first, then one more for each.
+    /// Returns the index: zero for the first, then one more for each.
     pub fn add(&mut self, filter: &TopicFilter) -> usize {
         let place = self.count;
         self.count += 1;
@@ -49,23 +49,21 @@ impl Filters {
         place
     }
 
-    /// How many there are.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Hands out the place of each filter that matches, in no order. It never takes more steps than the filters have
+    /// Calls `found` with the index of each matching filter, in no order. Recursion is bounded by the filters'
     /// levels.
     pub fn matching(&self, topic: &str, mut found: impl FnMut(usize)) {
         self.walk(0, Some(topic), is_hidden(topic), &mut found);
     }
 
-    /// Goes down from a node; `rest` is what is left of the topic, and no filter is deeper than `LEVELS_MAX`.
+    /// `rest` is the rest of the topic; the depth is at most `LEVELS_MAX`.
     fn walk(&self, at: usize, rest: Option<&str>, hidden: bool, found: &mut impl FnMut(usize)) {
         let node = &self.nodes[at];
         if !hidden {

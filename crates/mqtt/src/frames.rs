@@ -1,33 +1,32 @@
-//! Where packets begin and end in a stream. Nothing of them is kept, so that a packet may be of any size.
+//! Where packets begin and end in a stream. They are not buffered, so that a packet may be of any size.
 
 use crate::error::Malformed;
 use crate::header::Header;
 
 /// Follows the packets of one direction of a connection.
 ///
-/// Ask [`Frames::next`] with whatever has arrived and was not consumed. After a [`Piece::Start`] say with
-/// [`Frames::enter`] how many bytes of the packet are to come as [`Piece::Part`]s; those of a part are consumed by
-/// being handed out.
+/// Call [`Frames::next`] with the bytes that were not consumed. After a [`Piece::Start`] pass to
+/// [`Frames::enter`] the number of bytes of the packet to return as [`Piece::Part`]s; returning a part
+/// consumes its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// Bytes of the packet under way that were not handed out.
+    /// Bytes of the current packet that were not returned yet.
     left: u32,
     packet_max: u32,
 }
 
-/// What is at the front of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Too little to tell.
+    /// More bytes are needed.
     More,
     /// A packet begins. Nothing was consumed.
     Start(Header),
-    /// So many bytes, at least one, belong to the packet under way.
+    /// So many bytes, at least one, belong to the current packet.
     Part(usize),
 }
 
 impl Frames {
-    /// A stream that begins with a packet, none of them of more than `packet_max` bytes.
+    /// The stream must begin with a packet; larger ones than `packet_max` bytes are refused.
     pub const fn new(packet_max: u32) -> Self {
         Self {
             left: 0,
@@ -35,7 +34,6 @@ impl Frames {
         }
     }
 
-    /// What is at the front of these bytes?
     pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, Malformed> {
         if self.left > 0 {
             let there = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -43,7 +41,7 @@ impl Frames {
             self.left -= part;
             return Ok(match part {
                 0 => Piece::More,
-                // Not more than there are.
+                // Not more than are present.
                 part => Piece::Part(part as usize),
             });
         }
@@ -56,12 +54,12 @@ impl Frames {
         Ok(Piece::Start(header))
     }
 
-    /// The next bytes, as many as these, belong to one packet.
+    /// The next `bytes` bytes belong to one packet.
     pub const fn enter(&mut self, bytes: u32) {
         self.left = bytes;
     }
 
-    /// Whether a packet has ended and none has begun.
+    /// Whether a packet has ended and the next has not begun.
     pub const fn is_between(&self) -> bool {
         self.left == 0
     }

@@ -1,4 +1,4 @@
-//! The fixed header: what a packet is, and where it ends.
+//! The fixed header: the type of a packet, and its length.
 
 use crate::error::Malformed;
 use crate::reader::varint;
@@ -6,7 +6,6 @@ use crate::reader::varint;
 /// The most bytes that can follow a fixed header.
 pub const PACKET_MAX: u32 = 268_435_455;
 
-/// Types of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the protocol")]
 pub enum PacketKind {
@@ -49,7 +48,7 @@ impl PacketKind {
         })
     }
 
-    /// The flags a packet of this type has; `None` where they mean something.
+    /// The fixed flags of this type; `None` if they vary.
     const fn flags(self) -> Option<u8> {
         match self {
             Self::Publish => None,
@@ -74,21 +73,19 @@ impl PacketKind {
     }
 }
 
-/// A fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the packet is.
     pub kind: PacketKind,
     /// The lower half of its first byte.
     pub flags: u8,
-    /// How many bytes follow the header.
+    /// Bytes after the header.
     pub remaining: u32,
-    /// How many bytes the header has.
+    /// Bytes of the header.
     pub length: u8,
 }
 
 impl Header {
-    /// Reads the header at the front of bytes; `None` where it goes on behind them.
+    /// `None` if the header is incomplete.
     pub fn read(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
         let Some((&first, rest)) = bytes.split_first() else {
             return Ok(None);
@@ -117,7 +114,7 @@ impl Header {
         self.remaining + u32::from(self.length)
     }
 
-    /// The bytes that follow the header, where all of the packet is at the front of these.
+    /// The bytes after the header; `None` if the packet is incomplete.
     pub fn body(self, bytes: &[u8]) -> Option<&[u8]> {
         let end = usize::try_from(self.packet()).ok()?;
         bytes.get(self.length.into()..end)

@@ -1,11 +1,14 @@
-//! The bytes of MQTT 3.1.1 and 5, as far as somebody between a client and a broker must understand them.
+//! The bytes of MQTT 3.1.1 and 5, as far as a proxy between a client and a broker needs them.
 //!
 //! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`]
-//! and [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself, [`client`] what a client
-//! says. [`TopicFilter`] and [`Filters`] match topics.
+//! and [`Disconnect`] are read in place; [`mod@write`] has the packets that a gateway sends, [`client`] those of a
+//! client. [`TopicFilter`] and [`Filters`] match topics.
 //!
-//! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent:
+//! Every reader accepts any bytes: it returns a value, needs more bytes, or refuses with a [`Malformed`].
+//! Deliberately absent:
 //! sockets, sessions, subscriptions, payloads, and MQTT 3.1.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod ack;
 pub mod client;

@@ -1,24 +1,20 @@
-//! Properties of MQTT 5: checked once, then read where they lie.
+//! Properties of MQTT 5: checked once, then read in place.
 
 use crate::error::Malformed;
 use crate::reader::PacketReader;
 
-/// The properties of a packet, all of them known, in their place, and once where once is all there may be.
+/// Already checked: all known, allowed in the packet, and not repeated unless allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties<'a> {
     bytes: &'a [u8],
 }
 
-/// One property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Property<'a> {
-    /// Its identifier.
     pub id: u8,
-    /// Its value.
     pub value: PropertyValue<'a>,
 }
 
-/// The value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropertyValue<'a> {
     /// A byte.
@@ -29,22 +25,19 @@ pub enum PropertyValue<'a> {
     Four(u32),
     /// A number of one to four bytes.
     Varint(u32),
-    /// Text.
     Text(&'a str),
-    /// Bytes.
     Binary(&'a [u8]),
-    /// A name and a value.
     Pair(&'a str, &'a str),
 }
 
 impl<'a> Properties<'a> {
-    /// Reads the length and the properties behind it, which must be of these.
+    /// Reads the length and the properties; refuses those not in `allowed`.
     pub(crate) fn read(
         reader: &mut PacketReader<'a>,
         allowed: PropertySet,
     ) -> Result<Self, Malformed> {
         let length = reader.varint()?;
-        // Never more than four bytes' worth.
+        // At most a variable byte integer.
         let bytes = reader.take(length as usize)?;
         let mut rest = PacketReader::of(bytes);
         let mut seen = 0;
@@ -60,14 +53,14 @@ impl<'a> Properties<'a> {
         Ok(Self { bytes })
     }
 
-    /// Each in its order.
+    /// In order.
     pub fn iter(self) -> impl Iterator<Item = Property<'a>> {
         let mut rest = PacketReader::of(self.bytes);
-        // They were read before, so that there is no error to hide.
+        // They were parsed before, so this hides no error.
         core::iter::from_fn(move || property(&mut rest).ok())
     }
 
-    /// The user properties, in their order; a name may come more than once.
+    /// The user properties, in order; a name may repeat.
     pub fn user(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.iter().filter_map(|property| match property.value {
             PropertyValue::Pair(name, value) => Some((name, value)),
@@ -75,7 +68,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// The bytes behind the length.
+    /// Without the length.
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -96,7 +89,7 @@ impl<'a> Properties<'a> {
 }
 
 fn property<'a>(reader: &mut PacketReader<'a>) -> Result<Property<'a>, Malformed> {
-    // A variable byte integer by the letter; all there are take one byte.
+    // Formally a variable byte integer; all that exist take one byte.
     let id = reader.byte()?;
     let value = match id {
         1 | 23 | 25 | 36 | 37 | 40..=42 => PropertyValue::Byte(reader.byte()?),
@@ -111,7 +104,7 @@ fn property<'a>(reader: &mut PacketReader<'a>) -> Result<Property<'a>, Malformed
     Ok(Property { id, value })
 }
 
-/// Identifiers that somebody looks for.
+/// Identifiers that this crate looks for.
 pub(crate) mod id {
     pub(crate) const SUBSCRIPTION: u8 = 11;
     pub(crate) const ASSIGNED_CLIENT: u8 = 18;
@@ -123,7 +116,7 @@ pub(crate) mod id {
     pub(crate) const USER: u8 = 38;
 }
 
-/// Which properties a place in a packet has, one bit each.
+/// The properties that are allowed, one bit each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PropertySet(u64);
 

@@ -1,4 +1,4 @@
-//! PUBLISH: everything but its payload, which is never looked at.
+//! PUBLISH: everything but its payload, which is never parsed.
 
 use crate::connect::Version;
 use crate::error::Malformed;
@@ -8,36 +8,30 @@ use crate::reader::{PacketReader, varint};
 use crate::topic::is_topic;
 use crate::write;
 
-/// How surely a message is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Qos {
-    /// At most once.
     AtMostOnce,
-    /// At least once.
     AtLeastOnce,
-    /// Exactly once.
     ExactlyOnce,
 }
 
 impl Qos {
-    /// As it is written in packets.
+    /// The value in packets.
     pub(crate) const fn bits(self) -> u8 {
         self as u8
     }
 }
 
-/// What comes before the payload of a PUBLISH.
+/// A PUBLISH without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishHead<'a> {
-    /// The fixed header.
     pub header: Header,
-    /// The topic; empty where an alias stands for it.
+    /// Empty if an alias stands for it.
     pub topic: &'a str,
     /// The packet identifier; zero under [`Qos::AtMostOnce`], which has none.
     pub id: u16,
-    /// The topic's alias.
     pub alias: Option<u16>,
-    /// Its properties; none before MQTT 5.
+    /// None before MQTT 5.
     pub properties: Properties<'a>,
     /// Bytes from the first of the packet to the first of the payload.
     pub length: usize,
@@ -45,7 +39,7 @@ pub struct PublishHead<'a> {
 }
 
 impl<'a> PublishHead<'a> {
-    /// Reads the head at the front of bytes; `None` where it goes on behind them. The header must be that of a PUBLISH.
+    /// `None` if the head is incomplete. The header must be that of a PUBLISH.
     pub fn read(
         header: Header,
         bytes: &'a [u8],
@@ -98,17 +92,15 @@ impl<'a> PublishHead<'a> {
         Ok(self)
     }
 
-    /// How surely the message is delivered.
     pub const fn qos(&self) -> Qos {
         qos(self.header)
     }
 
-    /// Whether it may have been sent before.
+    /// Whether it may be a repetition.
     pub const fn is_dup(&self) -> bool {
         self.header.flags & 0b1000 != 0
     }
 
-    /// Whether the broker is to keep it.
     pub const fn is_retained(&self) -> bool {
         self.header.flags & 0b0001 != 0
     }
@@ -119,7 +111,7 @@ impl<'a> PublishHead<'a> {
         self.header.packet() - u32::try_from(self.length).unwrap_or(0)
     }
 
-    /// The same head with this topic in its place; `None` where the packet would be longer than packets can be.
+    /// Replaces the topic; `None` if the packet would exceed [`PACKET_MAX`](crate::PACKET_MAX).
     pub fn with_topic(&self, topic: &str) -> Option<Vec<u8>> {
         let mut body = Vec::with_capacity(self.length + topic.len());
         write::text(&mut body, topic)?;
@@ -152,11 +144,10 @@ const fn qos(header: Header) -> Qos {
     }
 }
 
-/// Why a head could not be measured.
 enum Short {
-    /// It goes on behind the bytes.
+    /// More bytes are needed.
     More,
-    /// It goes on behind the packet.
+    /// It exceeds the packet.
     Truncated,
     Wrong(Malformed),
 }
@@ -164,7 +155,7 @@ enum Short {
 /// Bytes from the first of the packet to the first of the payload.
 fn measure(header: Header, bytes: &[u8], version: Version) -> Result<usize, Short> {
     let packet = header.packet() as usize;
-    // What is behind the packet is none of its business.
+    // Bytes after the packet do not belong to it.
     let bytes = &bytes[..bytes.len().min(packet)];
     let within = |end: usize| {
         if end > packet {

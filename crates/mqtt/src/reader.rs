@@ -2,7 +2,7 @@
 
 use crate::error::Malformed;
 
-/// What is left to read of a packet.
+/// The rest of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketReader<'a>(&'a [u8]);
 
@@ -64,7 +64,7 @@ impl<'a> PacketReader<'a> {
         Ok(value)
     }
 
-    /// Bytes behind their length.
+    /// Bytes with a length prefix.
     pub(crate) fn binary(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.two()?;
         self.take(length.into())
@@ -79,13 +79,13 @@ impl<'a> PacketReader<'a> {
     }
 }
 
-/// A variable byte integer at the front of bytes, and how many it takes; `None` where it goes on behind them.
+/// A variable byte integer at the start of `bytes`, and its length; `None` if it is incomplete.
 pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, u8)>, Malformed> {
     let mut value = 0;
     for (at, byte) in (0_u8..).zip(bytes.iter().take(VARINT_BYTES_MAX)) {
         value |= u32::from(byte & 0x7F) << (7 * at);
         if byte & 0x80 == 0 {
-            // One that could be shorter would be read differently by whoever does not mind.
+            // Lenient parsers would read a non-minimal encoding differently.
             let is_shortest = at == 0 || *byte != 0;
             return if is_shortest {
                 Ok(Some((value, at + 1)))

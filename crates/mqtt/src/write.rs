@@ -1,11 +1,11 @@
-//! What a gateway says itself. Not here: what only clients say (`client`), and packets that only brokers send.
+//! Packets that a gateway sends. Not here: packets of clients (`client`), and packets that only brokers send.
 
 use crate::connect::Version;
 use crate::header::{PACKET_MAX, PacketKind};
 use crate::properties::id;
 use crate::reason;
 
-/// One of the four packets by which a message is acknowledged. MQTT 3.1.1 has no reason codes, so that it hears of
+/// One of the four packets that acknowledge a message. Without the reason code in MQTT 3.1.1, which has
 /// none.
 pub fn ack(kind: PacketKind, id: u16, reason: u8, version: Version) -> Vec<u8> {
     let flags = if kind == PacketKind::Pubrel {
@@ -20,7 +20,7 @@ pub fn ack(kind: PacketKind, id: u16, reason: u8, version: Version) -> Vec<u8> {
     short(kind, flags, &body)
 }
 
-/// A refusal to let a client in, by a reason code of MQTT 5; MQTT 3.1.1 hears of the nearest it has.
+/// A CONNACK that refuses a client, by a reason code of MQTT 5; MQTT 3.1.1 gets the nearest code.
 pub fn refusal(reason: u8, version: Version) -> Vec<u8> {
     let body: &[u8] = match version {
         Version::V5 => &[0, reason, 0],
@@ -29,7 +29,7 @@ pub fn refusal(reason: u8, version: Version) -> Vec<u8> {
     short(PacketKind::Connack, 0, body)
 }
 
-/// A DISCONNECT, which in MQTT 3.1.1 no server sends: there the connection just ends.
+/// Empty in MQTT 3.1.1, where servers do not send DISCONNECT: the connection just ends.
 pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
     match version {
         Version::V5 => short(PacketKind::Disconnect, 0, &[reason]),
@@ -37,7 +37,7 @@ pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
     }
 }
 
-/// A DISCONNECT of MQTT 5 that names another server; `None` where the name has more than 65,535 bytes.
+/// A DISCONNECT of MQTT 5 that names another server; `None` if the name has more than 65,535 bytes.
 pub fn use_another(server: &str) -> Option<Vec<u8>> {
     naming(
         PacketKind::Disconnect,
@@ -46,7 +46,7 @@ pub fn use_another(server: &str) -> Option<Vec<u8>> {
     )
 }
 
-/// A refusal of MQTT 5 to let a client in that names another server; `None` where the name has more than 65,535 bytes.
+/// A CONNACK of MQTT 5 that refuses a client and names another server; `None` if the name has more than 65,535 bytes.
 pub fn refer(server: &str) -> Option<Vec<u8>> {
     naming(
         PacketKind::Connack,
@@ -70,7 +70,7 @@ fn short(kind: PacketKind, flags: u8, body: &[u8]) -> Vec<u8> {
     packet(kind, flags, body).unwrap_or_default()
 }
 
-/// A packet; `None` where it is longer than packets can be.
+/// `None` if it exceeds the largest packet.
 pub(crate) fn packet(kind: PacketKind, flags: u8, body: &[u8]) -> Option<Vec<u8>> {
     let remaining = u32::try_from(body.len()).ok()?;
     if remaining > PACKET_MAX {
@@ -100,14 +100,14 @@ const fn old_code(reason: u8) -> u8 {
     }
 }
 
-/// Text behind its length; `None` where that is more than 65,535 bytes.
+/// Text with a length prefix; `None` if that is more than 65,535 bytes.
 pub(crate) fn text(out: &mut Vec<u8>, text: &str) -> Option<()> {
     out.extend(u16::try_from(text.len()).ok()?.to_be_bytes());
     out.extend(text.as_bytes());
     Some(())
 }
 
-/// A variable byte integer. What is more than 28 bits is cut off.
+/// A variable byte integer. Bits above 28 are cut off.
 pub(crate) fn varint(out: &mut Vec<u8>, mut value: u32) {
     for _ in 0..3 {
         if value < 0x80 {

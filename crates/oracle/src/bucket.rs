@@ -41,7 +41,7 @@ impl TokenBucket {
         }
     }
 
-    /// How long until the tokens of an admitted request are there.
+    /// How long until the tokens of an admitted request are available.
     pub(crate) fn wait(&self, policy: &Policy, time: i128, cost: u64) -> i128 {
         search::smallest(|d| self.level(policy, time.saturating_add(d)) >= whole(cost))
     }
@@ -54,13 +54,13 @@ impl TokenBucket {
         ceil(&-self.level(policy, time))
     }
 
-    /// Takes the tokens of an admitted request, which a delayed one may find only later.
+    /// Takes the tokens of an admitted request, which may only be available later for a delayed one.
     pub(crate) fn take(&mut self, policy: &Policy, time: i128, cost: u64) {
         self.level = self.level(policy, time) - whole(cost);
         self.at = time;
     }
 
-    /// Takes tokens without asking, down to the deepest debt allowed.
+    /// Takes tokens without a check, down to the deepest debt allowed.
     pub(crate) fn charge(&mut self, policy: &Policy, time: i128, amount: u64) {
         let before = self.level(policy, time);
         let mut after = &before - whole(amount);
@@ -142,7 +142,7 @@ impl LeakyBucket {
     }
 }
 
-/// What flows in or out during `elapsed` nanoseconds.
+/// The flow in or out during `elapsed` nanoseconds.
 fn flow(policy: &Policy, elapsed: i128) -> BigRational {
     assert!(elapsed >= 0, "time was clamped before it came here");
     BigRational::new(

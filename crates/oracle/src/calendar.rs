@@ -1,4 +1,4 @@
-//! Where calendar windows begin, worked out from the zone's offsets alone.
+//! Where calendar windows begin, computed only from the zone's offsets.
 //!
 //! A window begins at the first instant at which the local clock shows its first day or anything later, and
 //! lasts until the next one begins. Windows defined by instants never overlap and never run backwards, even

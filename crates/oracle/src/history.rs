@@ -1,18 +1,14 @@
-//! What one policy remembers of one key, whichever its algorithm.
+//! The state of one policy for one key, for any algorithm.
 
 use crate::bucket::{LeakyBucket, TokenBucket};
 use crate::policy::{ModelAlgorithm, Policy};
 use crate::search;
 use crate::window::SlotCosts;
 
-/// What one policy remembers of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum History {
-    /// Of a token bucket.
     Token(TokenBucket),
-    /// Of a leaky bucket.
     Leaky(LeakyBucket),
-    /// Of everything that counts in windows.
     Counts(SlotCosts),
 }
 
@@ -54,7 +50,7 @@ impl History {
         }
     }
 
-    /// How many tokens it is below zero, parts of one as a whole one. What a shaper lets wait is no debt.
+    /// Tokens below zero, rounded up. Waiting requests of a shaper are not debt.
     pub(crate) fn debt(&self, policy: &Policy, time: i128) -> u64 {
         match self {
             History::Token(_) if policy.delay.is_some() => 0,
@@ -64,7 +60,7 @@ impl History {
         }
     }
 
-    /// How long until `cost` is admitted if nothing else comes; `None` if that is never.
+    /// How long until `cost` is admitted without other requests; `None` if that is never.
     pub(crate) fn retry_after(&self, policy: &Policy, time: i128, cost: u64) -> Option<u128> {
         if cost > policy.capacity() {
             return None;
@@ -73,7 +69,7 @@ impl History {
         Some(retry.unsigned_abs())
     }
 
-    /// How long until this cannot be told from a history without any charge.
+    /// How long until this equals a history without any charge.
     pub(crate) fn reset_after(&self, policy: &Policy, time: i128) -> u128 {
         let fresh = |time| match self {
             History::Token(bucket) => bucket.is_fresh(policy, time),
@@ -92,7 +88,7 @@ impl History {
         }
     }
 
-    /// Charges without asking, within the bound on debt.
+    /// Charges without a check, within the bound on debt.
     pub(crate) fn charge(&mut self, policy: &Policy, time: i128, amount: u64) {
         match self {
             History::Token(bucket) => bucket.charge(policy, time, amount),
@@ -109,7 +105,7 @@ impl History {
         }
     }
 
-    /// Adds what a request charged at `charged_at` cost on top.
+    /// Adds the extra cost of a request charged at `charged_at`.
     pub(crate) fn settle_more(&mut self, policy: &Policy, time: i128, charged_at: i128, more: u64) {
         match self {
             History::Token(bucket) => bucket.charge(policy, time, more),
@@ -118,7 +114,7 @@ impl History {
         }
     }
 
-    /// Takes back what a request charged at `charged_at` did not use.
+    /// Refunds the unused cost of a request charged at `charged_at`.
     pub(crate) fn settle_less(&mut self, policy: &Policy, time: i128, charged_at: i128, less: u64) {
         match self {
             History::Token(bucket) => bucket.refund(policy, time, less),

@@ -3,7 +3,7 @@
 //! Nothing is clever here: levels are exact rationals, windows keep every charge that was ever made, and
 //! every waiting time is found by searching for the first moment at which the same question gets another
 //! answer. The crate shares no code with the product and does not depend on it, so that a mistake has to be
-//! made twice to go unnoticed. `replay.py` beside this crate is a second witness, written with closed
+//! made twice to go unnoticed. `replay.py` in this crate is a second model, written with closed
 //! formulas where this one searches.
 //!
 //! Deliberately absent: eviction, bounded memory, concurrency, policy changes, speed.
@@ -16,6 +16,7 @@
 //! assert_eq!(model.check("a", 1, 0).retry_after, Some(500));
 //! ```
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 #![allow(
     clippy::expect_used,
     reason = "only tests use this crate, and a broken model must stop them"

@@ -1,67 +1,58 @@
-//! Several policies over many keys: who passes, who is charged, what the answer says.
+//! Several policies over many keys: decisions, charges and answers.
 
 use std::collections::BTreeMap;
 
 use crate::history::History;
 use crate::policy::Policy;
 
-/// What the model answers to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAnswer {
-    /// Whether every policy admits the request.
     pub allowed: bool,
     /// The policy that refuses longest in the state this request leaves behind; the first of several.
     pub policy: Option<usize>,
-    /// What that policy has left in that state; the tightest remaining of all policies where none refuses.
+    /// The tokens that policy has left in that state; the least of all policies if none refuses.
     pub remaining: u64,
-    /// How long until the same request passes if nothing else comes, in the state this request leaves
-    /// behind. Absent where it passed and where it never will.
+    /// How long until the same request passes without other requests, in the state this request leaves
+    /// behind. `None` if it passed or never will.
     pub retry_after: Option<u128>,
     /// Whether some policy can never hold this cost.
     pub never: bool,
     /// The longest wait of all policies; zero for a refused request.
     pub wait: u128,
-    /// What each policy alone says, in order.
+    /// By policy, in order.
     pub per_policy: Vec<PolicyAnswer>,
-    /// What to settle later; only an admitted request that cost anything has one.
+    /// Only for an admitted request with a cost above zero.
     pub receipt: Option<ModelReceipt>,
 }
 
-/// What one policy says to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyAnswer {
-    /// Whether this policy admits the request.
     pub allowed: bool,
-    /// What is left in the state the request leaves behind.
+    /// Tokens left in the state the request leaves behind.
     pub remaining: u64,
-    /// What more than all is taken in that state; zero for a shaper, where that waits its turn.
+    /// Tokens below zero in that state; zero for a shaper, where requests wait.
     pub debt: u64,
-    /// How long until this policy admits the same request, in the state this request leaves behind; absent where it
-    /// does and where it never will.
+    /// How long until this policy admits the same request, in the state this request leaves behind; `None` if it
+    /// does or never will.
     pub retry_after: Option<u128>,
     /// Whether this policy can never hold the cost.
     pub never: bool,
-    /// The wait this policy gives a request that it admits.
+    /// For a request that it admits.
     pub wait: u128,
 }
 
-/// Proof of a charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelReceipt {
-    /// Who was charged.
     pub key: String,
-    /// When, after clamping.
+    /// After clamping.
     pub time_ns: u64,
-    /// How much.
     pub cost: u64,
-    /// By which policies.
     pub charged: Vec<usize>,
 }
 
-/// Everything known of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyState {
-    /// The newest time anything was charged or taken back at; earlier times are treated as this one.
+    /// The latest time of a charge or refund; earlier times are clamped to it.
     pub newest_ns: Option<u64>,
     /// One history for each policy, in order.
     pub histories: Vec<History>,
@@ -76,14 +67,11 @@ impl KeyState {
 /// One contract and every key it ever saw.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The policies, in the order of the contract.
     pub policies: Vec<Policy>,
-    /// The keys that were ever charged.
     pub keys: BTreeMap<String, KeyState>,
 }
 
 impl Model {
-    /// A model of one contract that has seen nobody.
     pub fn new(policies: Vec<Policy>) -> Self {
         Model {
             policies,
@@ -91,7 +79,7 @@ impl Model {
         }
     }
 
-    /// Asks whether a request passes and charges it if so. A cost of zero is a peek.
+    /// Decides a request and charges it if it passes. A cost of zero is a peek.
     pub fn check(&mut self, key: &str, cost: u64, now_ns: u64) -> ModelAnswer {
         let before = self.state(key);
         let now_ns = before.clamp(now_ns);
@@ -137,7 +125,7 @@ impl Model {
         )
     }
 
-    /// Charges every policy without asking, within its bound on debt.
+    /// Charges every policy without a check, within its bound on debt.
     pub fn charge(&mut self, key: &str, amount: u64, now_ns: u64) {
         self.change(key, amount, now_ns, History::charge);
     }
@@ -153,7 +141,7 @@ impl Model {
             return;
         }
         let mut state = self.state(&receipt.key);
-        // A receipt outlives a reset, and still proves that its time has been.
+        // A receipt outlives a reset, and still proves that its time has passed.
         let now_ns = state.clamp(now_ns).max(receipt.time_ns);
         let (now, charged_at) = (i128::from(now_ns), i128::from(receipt.time_ns));
         for index in &receipt.charged {
@@ -168,12 +156,11 @@ impl Model {
         self.keys.insert(receipt.key.clone(), state);
     }
 
-    /// Forgets a key.
     pub fn reset(&mut self, key: &str) {
         self.keys.remove(key);
     }
 
-    /// How long until each policy cannot tell the key from one it never saw, in order.
+    /// How long until the key equals an unknown one, by policy.
     pub fn reset_after(&self, key: &str, now_ns: u64) -> Vec<u128> {
         let state = self.state(key);
         let now = i128::from(state.clamp(now_ns));
@@ -202,8 +189,8 @@ impl Model {
         self.keys.insert(key.to_owned(), state);
     }
 
-    /// Waits are those of the state the request found; what is left, and when to come back, are those of the
-    /// state it leaves behind, which differs for a refused request only where refused requests count.
+    /// Waits are those of the state before the request; remaining tokens and retry times are those of the
+    /// state after it, which differs for a refused request only if refused requests count.
     fn answer(&self, before: &KeyState, after: &KeyState, asked: Asked) -> ModelAnswer {
         let Asked {
             now,
@@ -264,7 +251,7 @@ impl Model {
     }
 }
 
-/// The first of those that last longest; for ever is longest.
+/// The first of those that last longest; `None` (never) is longest.
 fn longest_of(retries: &[Option<u128>]) -> Option<usize> {
     let longest = retries
         .iter()
@@ -272,7 +259,7 @@ fn longest_of(retries: &[Option<u128>]) -> Option<usize> {
     retries.iter().position(|retry| retry == longest)
 }
 
-/// A question already put to every policy.
+/// A request already evaluated by every policy.
 struct Asked {
     now: i128,
     cost: u64,

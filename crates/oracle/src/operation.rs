@@ -1,62 +1,48 @@
-//! One thing that can be done to a limiter, as data, so that a trace can be generated, shrunk and replayed.
+//! Operations on a limiter, as data, so that a trace can be generated, shrunk and replayed.
 
 use crate::model::{Model, ModelAnswer, ModelReceipt};
 
-/// One thing that can be done to a limiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A request.
     Check {
-        /// Who asks.
         key: String,
-        /// For how much; zero is a peek.
+        /// Zero is a peek.
         cost: u64,
-        /// When.
         now_ns: u64,
     },
-    /// A charge without a question.
+    /// A charge without a check.
     Charge {
-        /// Who is charged.
         key: String,
-        /// How much.
         amount: u64,
-        /// When.
         now_ns: u64,
     },
     /// A refund without a receipt.
     Refund {
-        /// Who is given back.
         key: String,
-        /// How much.
         amount: u64,
-        /// When.
         now_ns: u64,
     },
-    /// The settlement of an earlier receipt, which is then used up.
+    /// The settlement of an earlier receipt, which is removed then.
     Settle {
         /// Chooses among the receipts outstanding, see [`Operation::pick`].
         receipt: usize,
-        /// What the request really cost.
+        /// What the request actually cost.
         actual: u64,
-        /// When.
         now_ns: u64,
     },
-    /// A key is forgotten; its receipts stay outstanding.
-    Reset {
-        /// Which.
-        key: String,
-    },
+    /// Deletes a key; its receipts stay outstanding.
+    Reset { key: String },
 }
 
 impl Operation {
-    /// Which of `outstanding` receipts, oldest first, a settlement means; `None` if there are none.
+    /// The index of a receipt among `outstanding` ones, oldest first; `None` if there are none.
     pub fn pick(receipt: usize, outstanding: usize) -> Option<usize> {
         receipt.checked_rem(outstanding)
     }
 }
 
 impl Model {
-    /// Carries out one operation. Receipts are added to and taken out of `outstanding`; a settlement without
+    /// Receipts are added to and removed from `outstanding`; a settlement without
     /// any receipt does nothing. Only a check has an answer.
     pub fn apply(
         &mut self,

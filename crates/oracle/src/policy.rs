@@ -1,5 +1,5 @@
-//! What a policy says, as plain data. Nothing is checked here: a test that builds a senseless policy gets a
-//! senseless answer.
+//! Policies as plain data. Nothing is validated here: a test that builds an invalid policy gets an
+//! invalid answer.
 
 use crate::calendar;
 
@@ -23,7 +23,6 @@ pub enum ModelAlgorithm {
     SlidingWeighted,
 }
 
-/// How long the limit lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
     /// A fixed number of nanoseconds.
@@ -39,7 +38,7 @@ pub enum Period {
 }
 
 impl Period {
-    /// The length wherever the calendar plays no part.
+    /// The length without a calendar.
     pub fn nominal_ns(self) -> u64 {
         match self {
             Period::Nanos(nanos) => nanos,
@@ -51,25 +50,22 @@ impl Period {
     }
 }
 
-/// One limit on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The counting rule.
     pub algorithm: ModelAlgorithm,
     /// How much cost fits into a period.
     pub limit: u64,
-    /// How long the period is.
     pub period: Period,
-    /// Depth of a bucket; the limit where absent. Windows ignore it.
+    /// Depth of a bucket; `None` is the limit. Windows ignore it.
     pub burst: Option<u64>,
-    /// Token bucket only: `Some` delays a request that finds too few tokens, for at most the inner number of
-    /// nanoseconds where there is one.
+    /// Token bucket only: `Some` delays a request that finds too few tokens, by at most the inner number of
+    /// nanoseconds, if set.
     pub delay: Option<Option<u64>>,
-    /// Fixed windows of [`Period::Nanos`] only: how far after the epoch a window begins.
+    /// Fixed windows of [`Period::Nanos`] only: offset of windows from the epoch.
     pub offset_ns: u64,
-    /// Calendar windows only: an IANA name; UTC where absent.
+    /// Calendar windows only: an IANA name; `None` is UTC.
     pub time_zone: Option<String>,
-    /// How far charges may go beyond the capacity; without bound where absent.
+    /// How far charges may go beyond the capacity; `None` is without bound.
     pub max_debt: Option<u64>,
     /// Whether refused requests are charged as well.
     pub count_refused: bool,
@@ -104,7 +100,7 @@ impl Policy {
         }
     }
 
-    /// The period in nanoseconds, calendar set aside.
+    /// The period in nanoseconds, ignoring the calendar.
     pub(crate) fn period_ns(&self) -> i128 {
         i128::from(self.period.nominal_ns())
     }

@@ -2,7 +2,7 @@
 
 /// The smallest `d >= 0` for which `passes(d)` holds, given that it holds for all larger ones too.
 ///
-/// Stops at the largest value there is, whether that passes or not.
+/// Stops at the largest value, whether it passes or not.
 pub(crate) fn smallest(passes: impl Fn(i128) -> bool) -> i128 {
     if passes(0) {
         return 0;
@@ -27,7 +27,7 @@ pub(crate) fn smallest(passes: impl Fn(i128) -> bool) -> i128 {
 }
 
 /// The largest `n <= most` for which `fits(n)` holds, given that it holds for all smaller ones too; zero
-/// where none does.
+/// if none does.
 pub(crate) fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     if fits(most) {
         return most;

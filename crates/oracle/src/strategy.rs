@@ -23,18 +23,17 @@ use steps::{ModelAction, resolve, step};
 pub enum Grain {
     /// Any nanosecond.
     Nanos,
-    /// Whole milliseconds, as trace files have them.
+    /// Whole milliseconds, as in trace files.
     Millis,
 }
 
 /// One request of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelRequest {
-    /// Who asks.
     pub key: String,
-    /// For how much; zero is a peek.
+    /// Zero is a peek.
     pub cost: u64,
-    /// When; not always later than the request before.
+    /// Not always later than the request before.
     pub now_ns: u64,
 }
 

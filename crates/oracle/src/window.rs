@@ -1,7 +1,7 @@
 //! The four algorithms that count: every charge ever made, by the slot it fell into.
 //!
 //! A slot is a window's start, a log entry's time, or the number of a slice or window. Nothing is ever
-//! forgotten; what lies outside the window is passed over when the slots are added up.
+//! forgotten; slots outside the window are skipped in sums.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl SlotCosts {
         u64::try_from(debt).unwrap_or(u64::MAX)
     }
 
-    /// Adds to the current slot without asking, up to the deepest debt allowed.
+    /// Adds to the current slot without a check, up to the deepest debt allowed.
     pub(crate) fn charge(&mut self, policy: &Policy, time: i128, amount: u64) {
         self.charge_slot(policy, time, amount, slot(policy, time));
     }
@@ -52,7 +52,7 @@ impl SlotCosts {
         }
     }
 
-    /// Adds what a request charged at `charged_at` turned out to cost on top.
+    /// Adds the extra cost of a request charged at `charged_at`.
     pub(crate) fn settle_more(&mut self, policy: &Policy, time: i128, charged_at: i128, more: u64) {
         let current = slot(policy, time);
         let receipt = slot(policy, charged_at);
@@ -72,7 +72,7 @@ impl SlotCosts {
         self.charge_slot(policy, time, more, target);
     }
 
-    /// Takes back what a request charged at `charged_at` did not use, while its slot still counts.
+    /// Refunds the unused cost of a request charged at `charged_at`, while its slot still counts.
     pub(crate) fn settle_less(&mut self, policy: &Policy, time: i128, charged_at: i128, less: u64) {
         let receipt = slot(policy, charged_at);
         if counted_at(policy, time)(receipt) {
@@ -99,7 +99,7 @@ impl SlotCosts {
         *self.slots.entry(slot).or_default() += u128::from(charged);
     }
 
-    /// Whether `cost` on top of what counts at `time` stays within `bound`.
+    /// Whether `cost` on top of the sum at `time` stays within `bound`.
     fn fits(&self, policy: &Policy, time: i128, cost: u64, bound: u128) -> bool {
         if policy.algorithm == ModelAlgorithm::SlidingWeighted {
             return self.fits_weighted(policy, time, cost, bound);
@@ -124,7 +124,6 @@ impl SlotCosts {
     }
 }
 
-/// The slot that a charge at `time` falls into.
 fn slot(policy: &Policy, time: i128) -> i128 {
     match policy.algorithm {
         ModelAlgorithm::FixedWindow => policy.window_start(time),
@@ -139,7 +138,7 @@ fn slot(policy: &Policy, time: i128) -> i128 {
     }
 }
 
-/// Says which slots have any part in the sum at `time`.
+/// Selects slots that contribute to the sum at `time`.
 fn counted_at(policy: &Policy, time: i128) -> impl Fn(i128) -> bool {
     let current = slot(policy, time);
     let period = policy.period_ns();

@@ -234,7 +234,7 @@ fn settling_weighted_windows_reaches_the_previous_one() {
     assert_eq!(model.check("k", 0, 15).remaining, 3);
     model.settle(&receipt, 5, 15);
     assert_eq!(model.check("k", 0, 15).remaining, 2);
-    // Two windows on, it is out of reach: the one charged at 15 weighs a half.
+    // Two windows on, it does not count: the one charged at 15 weighs a half.
     model.settle(&receipt, 0, 25);
     assert_eq!(model.check("k", 0, 25).remaining, 3);
 }

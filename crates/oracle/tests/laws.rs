@@ -1,4 +1,4 @@
-//! What must hold of the model whatever the policies and whatever is done.
+//! Invariants of the model for any policies and operations.
 
 use proptest::prelude::*;
 use tollgate_oracle::strategy::{Grain, contract_and_operations, policy, trace};

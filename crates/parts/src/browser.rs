@@ -1,4 +1,4 @@
-//! A headless Chromium of its own, driven by `chromedriver` over `WebDriver`: what tests of pages look through.
+//! A private headless Chromium, driven by `chromedriver` over `WebDriver`, for tests of pages.
 //!
 //! Programs: `chromium` and `chromedriver` (Debian's packages `chromium` and `chromium-driver`).
 
@@ -13,7 +13,6 @@ use tollgate_kit::base64;
 
 use crate::process::{PATIENCE, Process, free_port, until};
 
-/// A browser with one window; closed when dropped.
 pub struct Browser {
     port: u16,
     session: String,
@@ -21,7 +20,7 @@ pub struct Browser {
     _folder: TempDir,
 }
 
-/// The size of a page, in pixels.
+/// In pixels.
 #[derive(Clone, Copy)]
 pub struct Viewport {
     width: u32,
@@ -29,14 +28,13 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// A page of that size.
     pub const fn new(width: u32, height: u32) -> Self {
         Self { width, height }
     }
 }
 
 impl Browser {
-    /// Starts a browser that remembers nothing of others.
+    /// With an empty profile.
     pub fn start() -> Self {
         let folder = TempDir::new().expect("a folder");
         let port = free_port();
@@ -69,18 +67,18 @@ impl Browser {
             _driver: driver,
             _folder: folder,
         };
-        // The page it begins with is not the test's.
+        // Leaves the browser's start page.
         browser.go("about:blank");
         browser.requests();
         browser
     }
 
-    /// Opens an address and waits until it is loaded.
+    /// Waits until the page is loaded.
     pub fn go(&self, url: &str) {
         self.post("/url", &json!({ "url": url }));
     }
 
-    /// Runs a script in the page: the value it returns.
+    /// Returns the value of the script.
     pub fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({ "script": script, "args": [] }))
     }
@@ -98,13 +96,13 @@ impl Browser {
         );
     }
 
-    /// Clicks on the first element of that selector.
+    /// Clicks on the first match.
     pub fn click(&self, selector: &str) {
         let element = self.element(selector);
         self.post(&format!("/element/{element}/click"), &json!({}));
     }
 
-    /// Clicks on the first element of that selector, and waits until another page has come in the place of its own.
+    /// Clicks on the first match, and waits until another page has replaced this one.
     pub fn follow(&self, selector: &str) {
         let element = self.element(selector);
         self.post(&format!("/element/{element}/click"), &json!({}));
@@ -114,7 +112,7 @@ impl Browser {
         });
     }
 
-    /// Puts text into a field, in the place of what is there.
+    /// Replaces the text of a field.
     pub fn fill(&self, selector: &str, text: &str) {
         let element = self.element(selector);
         self.post(&format!("/element/{element}/clear"), &json!({}));
@@ -124,7 +122,7 @@ impl Browser {
         );
     }
 
-    /// The text that is seen of the first element of that selector; empty where there is none.
+    /// The visible text of the first match; empty without a match.
     pub fn text(&self, selector: &str) -> String {
         let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
         let said = self.post(
@@ -154,7 +152,7 @@ impl Browser {
         );
     }
 
-    /// Whether pages may run scripts. [`Self::run`] works only where they may.
+    /// Whether pages may run scripts. [`Self::run`] works only if they may.
     pub fn allow_scripts(&self, is_allowed: bool) {
         self.tools(
             "Emulation.setScriptExecutionDisabled",
@@ -162,13 +160,13 @@ impl Browser {
         );
     }
 
-    /// What was logged since the last time: `browser` is the console, `performance` what was loaded.
+    /// Log entries since the last call: `browser` is the console, `performance` has the requests.
     pub fn logs(&self, kind: &str) -> Vec<Value> {
         let logs = self.post("/se/log", &json!({ "type": kind }));
         logs.as_array().cloned().unwrap_or_default()
     }
 
-    /// The addresses that were asked for since the last time.
+    /// Addresses requested since the last call.
     pub fn requests(&self) -> Vec<String> {
         let message =
             |entry: &Value| serde_json::from_str::<Value>(entry["message"].as_str()?).ok();
@@ -184,7 +182,7 @@ impl Browser {
             .collect()
     }
 
-    /// Keeps a picture of the whole page as PNG.
+    /// A PNG of the whole page.
     pub fn picture(&self, file: &Path) {
         let taken = self.tools(
             "Page.captureScreenshot",
@@ -222,7 +220,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Otherwise Chromium stays when its driver is killed.
+        // Otherwise Chromium survives when its driver is killed.
         let _ = ask(
             self.port,
             "DELETE",
@@ -232,7 +230,7 @@ impl Drop for Browser {
     }
 }
 
-/// One request on a connection of its own: the value of the answer, or what is wrong.
+/// Each request has its own connection.
 fn ask(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, String> {
     let body = if body.is_null() {
         String::new()

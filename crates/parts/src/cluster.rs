@@ -3,14 +3,12 @@
 use crate::process::until;
 use crate::redis::{Redis, RedisSetup};
 
-/// The nodes of a Cluster: three primaries, then their replicas in the same order.
 pub struct RedisCluster {
-    /// Every node.
     pub nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Three primaries with a replica each, all up and in step.
+    /// Three primaries with a replica each, all up and in sync.
     pub fn start(setup: &RedisSetup) -> Self {
         Self::of(setup, 1)
     }
@@ -46,7 +44,7 @@ impl RedisCluster {
         });
         for (place, replica) in nodes[SLOTS.len()..].iter().enumerate() {
             let primary = nodes[place].cli(&["CLUSTER", "MYID"]);
-            // It may not know yet that the other is a primary.
+            // The replica may not know yet that the other is a primary.
             until("a replica has its primary", || {
                 replica.try_cli(&["CLUSTER", "REPLICATE", &primary]).is_ok()
             });
@@ -58,12 +56,11 @@ impl RedisCluster {
         Self { nodes }
     }
 
-    /// `host:port` of every node.
     pub fn addresses(&self) -> Vec<String> {
         self.nodes.iter().map(Redis::address).collect()
     }
 
-    /// The place of the primary that has a key at the start; its replica is three places later.
+    /// The index of the primary that has a key at the start; its replica is three indexes later.
     pub fn owner(&self, key: &str) -> usize {
         let slot = self.nodes[0].cli(&["CLUSTER", "KEYSLOT", key]);
         let slot: u16 = slot.parse().expect("a slot");

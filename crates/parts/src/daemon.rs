@@ -1,7 +1,8 @@
-//! A server of ours as a process: it says in a line of JSON where it listens, is asked, signalled, and ended with the
+//! A Tollgate server as a process: it prints its listeners as a line of JSON, takes requests and signals, and ends
+//! with the
 //! test.
 //!
-//! Deliberately absent: which binary, which flags, which settings.
+//! Deliberately absent: the binary, its flags and settings.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -17,20 +18,20 @@ use crate::wire::{HttpReply, Wire};
 #[derive(Debug)]
 pub struct Daemon {
     process: Process,
-    /// What it said when it was ready.
+    /// The line that it printed when ready.
     pub ready: Value,
-    /// Reads its standard error, so that it is never held up by that.
+    /// Drains its standard error, so that it never blocks on that.
     errors: Option<JoinHandle<String>>,
 }
 
 impl Daemon {
-    /// Starts it, and waits until it says where it listens.
+    /// Waits for the line with its listeners.
     #[track_caller]
     pub fn spawn(command: &mut Command) -> Self {
         Self::logged(command.stderr(Stdio::piped()))
     }
 
-    /// The same where its standard error goes where the command says.
+    /// The same, with the command's own standard error.
     #[track_caller]
     pub fn logged(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
@@ -57,14 +58,14 @@ impl Daemon {
         }
     }
 
-    /// Where it listens for something, such as `http`, at first.
+    /// The first address of a listener such as `http`.
     #[track_caller]
     pub fn address(&self, name: &str) -> SocketAddr {
         self.listens(name)
             .unwrap_or_else(|| panic!("no {name} in {}", self.ready))
     }
 
-    /// Where it listens for something, if it does.
+    /// The first address of a listener, if it has one.
     pub fn listens(&self, name: &str) -> Option<SocketAddr> {
         let said = &self.ready[name];
         said.get(0).unwrap_or(said).as_str()?.parse().ok()
@@ -83,7 +84,7 @@ impl Daemon {
         assert!(done.expect("kill").success());
     }
 
-    /// Waits for its end; gives the exit code and what was said on standard error.
+    /// Waits for its end; returns the exit code and the standard error.
     #[track_caller]
     pub fn end(mut self) -> (Option<i32>, String) {
         until("the server ends", || self.process.has_ended());
@@ -94,7 +95,7 @@ impl Daemon {
         (status.code(), errors)
     }
 
-    /// Bytes it holds in memory.
+    /// Resident bytes.
     #[track_caller]
     pub fn resident(&self) -> u64 {
         let path = format!("/proc/{}/status", self.id());
@@ -104,13 +105,13 @@ impl Daemon {
         kib.expect("its memory") << 10
     }
 
-    /// A page of its first HTTP listener.
+    /// On its first HTTP listener.
     #[track_caller]
     pub fn get(&self, path: &str) -> HttpReply {
         Wire::to(self.address("http")).get(path)
     }
 
-    /// Posts a body in JSON to its first HTTP listener.
+    /// On its first HTTP listener, as JSON.
     #[track_caller]
     pub fn post(&self, path: &str, body: &str) -> HttpReply {
         Wire::to(self.address("http")).post(path, body)

@@ -1,4 +1,4 @@
-//! A small disk: a tmpfs of its own that a test can fill, empty, and make read-only.
+//! A small disk: a private tmpfs that a test can fill, empty, and make read-only.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use crate::process::output;
 pub struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// A disk of so many KiB. It needs the right to mount: that of root, or of a user namespace with mounts of its own.
+    /// Needs the right to mount: as root, or in a user namespace with its own mounts.
     pub fn of(kib: u32) -> Self {
         let folder = TempDir::new().expect("a folder");
         let size = format!("size={kib}k,mode=755");
@@ -28,7 +28,6 @@ impl SmallDisk {
         Self(folder)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -37,7 +36,7 @@ impl SmallDisk {
         self.path().join("ballast")
     }
 
-    /// Takes all the room that is left: the next write fails with ENOSPC.
+    /// Uses all free space: the next write fails with ENOSPC.
     pub fn fill(&self) {
         let mut options = OpenOptions::new();
         let mut file = options
@@ -54,19 +53,19 @@ impl SmallDisk {
         }
     }
 
-    /// Gives the room back.
+    /// Frees the space used by [`Self::fill`].
     pub fn free(&self) {
         std::fs::remove_file(self.ballast()).expect("the room that was taken");
     }
 
-    /// From now on no file can be opened for writing (EROFS); files that are open stay so.
+    /// From now on no file can be opened for writing (EROFS); open files stay writable.
     pub fn freeze(&self) {
         let mut mount = Command::new("mount");
         mount.args(["--bind", "-o", "ro"]).arg(self.path());
         output(mount.arg(self.path())).expect("a read-only mount");
     }
 
-    /// Ends that.
+    /// Undoes [`Self::freeze`].
     pub fn thaw(&self) {
         unmount(self.path()).expect("a read-only mount to end");
     }
@@ -74,7 +73,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // As often as it was frozen, and once more; a process that is still there keeps what is open.
+        // Once per freeze, and once more; a running process keeps its open files.
         while unmount(self.path()).is_ok() {}
     }
 }

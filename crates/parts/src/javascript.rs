@@ -1,6 +1,6 @@
 //! Packages of JavaScript that tests need: fetched once from the registry by name, version and checksum.
 //!
-//! Not here: npm, which is larger than all that is fetched, nor anything that a package would run when it is installed.
+//! Not here: npm, which is larger than all fetched packages, and install scripts of packages.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,14 @@ use std::process::Command;
 /// A package in exactly one version.
 #[derive(Clone, Copy, Debug)]
 pub struct NodePackage {
-    /// Its name, with its scope.
     pub name: &'static str,
-    /// Its version.
     pub version: &'static str,
     /// The SHA-512 of its archive, in hexadecimal.
     pub sha512: &'static str,
 }
 
-/// A folder `node_modules` that has these packages. Fetches them below `folder` where they are not there yet; whoever
-/// comes meanwhile waits.
+/// A folder `node_modules` that has these packages. Fetches them below `folder` if needed; concurrent
+/// callers wait.
 pub fn node_modules(folder: &Path, packages: &[NodePackage]) -> PathBuf {
     let lock = File::create(folder.join("node_modules.lock")).unwrap();
     lock.lock().unwrap();

@@ -1,13 +1,14 @@
-//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a
+//! Real servers for tests: private Redis, `PostgreSQL` and Mosquitto, their certificates, a
 //! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full. [`Daemon`] is a
-//! server of ours as a process, and [`Wire`] a connection that asks any server by HTTP/1.1 or RESP.
+//! Tollgate server as a process, and [`Wire`] a client connection for HTTP/1.1 or RESP.
 //!
-//! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The
+//! Each has its own free ports and folder and is removed when dropped, so that tests can run in parallel. The
 //! programs (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must
-//! be installed. A part that cannot be had ends the test.
+//! be installed. A missing program fails the test.
 //!
-//! Deliberately absent: engines, anything of the product. Whoever tests says what is asked.
+//! Deliberately absent: engines, anything of the product. Tests choose the requests.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

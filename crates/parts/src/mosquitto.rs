@@ -10,23 +10,22 @@ use tempfile::TempDir;
 use crate::papers::Papers;
 use crate::process::{Process, free_port, until};
 
-/// A broker. What it must keep it writes to its folder when it is stopped, and finds again.
+/// It persists its state to its folder when it is stopped, and restores it.
 pub struct Mosquitto {
     process: Process,
     folder: TempDir,
-    /// Where it listens.
     pub port: u16,
 }
 
 impl Mosquitto {
-    /// A broker that lets everybody in.
+    /// Without authentication.
     pub fn start() -> Self {
         Self::with(&["allow_anonymous true"])
     }
 
-    /// A broker with these lines of `mosquitto.conf`. `FOLDER` in them is a folder of its own.
+    /// With these lines of `mosquitto.conf`; `FOLDER` in them is its own folder.
     pub fn with(lines: &[&str]) -> Self {
-        // A free port may be taken before the broker has it: then another.
+        // Another process may take the free port first: then retry.
         for _ in 0..20 {
             if let Some(broker) = Self::run(lines, free_port()) {
                 return broker;
@@ -35,7 +34,7 @@ impl Mosquitto {
         panic!("mosquitto does not start");
     }
 
-    /// A broker that speaks TLS alone and, where it asks, lets in who shows a certificate of the same authority.
+    /// TLS only; if `asks`, clients need a certificate of the same authority.
     pub fn sealed(papers: &Papers, asks: bool) -> Self {
         let (certificate, key) = papers.server();
         Self::with(&[
@@ -47,27 +46,26 @@ impl Mosquitto {
         ])
     }
 
-    /// `host:port`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Kills it (SIGKILL); its port stays known.
+    /// Kills it (SIGKILL); its port stays the same.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Holds it still (SIGSTOP): connections stay, nothing is answered.
+    /// SIGSTOP: connections stay open without answers.
     pub fn pause(&self) {
         self.process.signal(Signal::STOP);
     }
 
-    /// Lets it go on (SIGCONT).
+    /// SIGCONT.
     pub fn resume(&self) {
         self.process.signal(Signal::CONT);
     }
 
-    /// Another run on the same port and by the same file; one that still runs is asked to stop, and keeps what it must.
+    /// Starts it again with the same port and file; a running one is stopped cleanly, and persists its state.
     pub fn restart(&mut self) {
         if !self.process.has_ended() {
             self.process.signal(Signal::TERM);
@@ -77,11 +75,11 @@ impl Mosquitto {
         assert!(self.answers(), "its port is taken");
     }
 
-    /// `None` where the port is taken.
+    /// `None` if the port is taken.
     fn run(lines: &[&str], port: u16) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display();
-        // As the user it prefers it would not be let into the folder.
+        // Its default user could not access the folder.
         let mut text = format!(
             "listener {port} 127.0.0.1\nuser root\npersistence true\npersistence_location {place}/\nlog_dest file {place}/{LOG}\n"
         );
@@ -98,9 +96,9 @@ impl Mosquitto {
         broker.answers().then_some(broker)
     }
 
-    /// Waits until it does; `false` where it ends.
+    /// Waits until it does; `false` if it exits.
     fn answers(&mut self) -> bool {
-        // Who answers at the port may be somebody else: it says itself when it has it.
+        // Another process may answer at the port: its own log shows when it has it.
         let log = self.folder.path().join(LOG);
         let mut has_ended = false;
         until("mosquitto answers", || {
@@ -116,7 +114,7 @@ const FILE: &str = "mosquitto.conf";
 const LOG: &str = "mosquitto.log";
 
 fn spawn(folder: &Path) -> Process {
-    // What an earlier run said is none of this one's.
+    // Removes the log of an earlier run.
     let _ = fs::remove_file(folder.join(LOG));
     Process::spawn(Command::new("mosquitto").arg("-c").arg(folder.join(FILE)))
 }

@@ -1,4 +1,4 @@
-//! Certificates: an authority, what it signed for a server and for a client, and the files they are in.
+//! Certificates: a private authority, its server and client certificates, and their files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tempfile::TempDir;
 
-/// An authority of its own, and what it signed. The files go with it.
+/// The files are removed with it.
 pub struct Papers {
     folder: TempDir,
 }
 
 impl Papers {
-    /// Whom the client's certificate names: the user of [`crate::Postgres`].
+    /// The name in the client's certificate: the user of [`crate::Postgres`].
     pub const CLIENT: &str = "tollgate";
 
-    /// For servers on this machine, by name and by number.
+    /// For servers on this machine, by name and by address.
     pub fn new() -> Self {
         Self::of(&["localhost", "127.0.0.1"])
     }
@@ -35,7 +35,7 @@ impl Papers {
         for (role, names) in [("server", servers), ("client", &[Self::CLIENT])] {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             let mut params = CertificateParams::new(names.clone()).expect("names");
-            // Whoever has the name of its authority is taken to have signed itself.
+            // A certificate with the name of its authority looks self-signed.
             let name = &mut params.distinguished_name;
             name.push(DnType::CommonName, names[0].as_str());
             let key = KeyPair::generate().expect("a key");
@@ -46,17 +46,14 @@ impl Papers {
         papers
     }
 
-    /// The authority's certificate.
     pub fn ca(&self) -> PathBuf {
         self.path("ca.pem")
     }
 
-    /// The servers' certificate and its key.
     pub fn server(&self) -> (PathBuf, PathBuf) {
         (self.path("server.pem"), self.path("server.key"))
     }
 
-    /// The client's certificate and its key.
     pub fn client(&self) -> (PathBuf, PathBuf) {
         (self.path("client.pem"), self.path("client.key"))
     }

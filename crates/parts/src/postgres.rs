@@ -17,23 +17,23 @@ pub struct Postgres {
     process: Option<Process>,
     folder: TempDir,
     owner: Option<(u32, u32)>,
-    /// Where it speaks TLS, and only that.
+    /// For TLS only.
     port: Option<u16>,
 }
 
 impl Postgres {
-    /// A new server that wants the password and has no network.
+    /// Needs the password; listens only on a socket.
     pub fn start() -> Self {
         let mut server = Self::made();
         assert!(server.try_run(&[]), "postgres does not start");
         server
     }
 
-    /// The same with its data in a folder, as on a disk of its own. It needs about 100 MiB.
+    /// The same with its data in a folder, such as a separate disk. Needs about 100 MiB.
     pub fn start_in(folder: &Path) -> Self {
         let folder = tempfile::tempdir_in(folder).expect("a folder");
         let mut server = Self::made_in(folder);
-        // Logs of few changes are small.
+        // Keeps logs of few changes small.
         assert!(
             server.try_run(&["max_wal_size=32MB"]),
             "postgres does not start"
@@ -41,8 +41,8 @@ impl Postgres {
         server
     }
 
-    /// A new server that speaks TLS on a port of 127.0.0.1 and lets in whom this method of `pg_hba.conf` does: by
-    /// `scram-sha-256` or by `cert`, for example.
+    /// With TLS on a port of 127.0.0.1 and this method of `pg_hba.conf`: such as
+    /// `scram-sha-256` or `cert`.
     pub fn with_tls(papers: &Papers, method: &str) -> Self {
         let mut server = Self::made();
         let (certificate, key) = papers.server();
@@ -59,7 +59,7 @@ impl Postgres {
         }
         let rules = format!("local all all scram-sha-256\nhostssl all all 127.0.0.1/32 {method}\n");
         fs::write(server.path("data/pg_hba.conf"), rules).expect("the rules");
-        // A free port may be taken before the server has it: then another.
+        // Another process may take the free port first: then retry.
         for _ in 0..20 {
             server.port = Some(free_port());
             if server.try_run(&[]) {
@@ -69,12 +69,12 @@ impl Postgres {
         panic!("postgres does not start");
     }
 
-    /// Runs it again after [`Self::stop`], with settings like `work_mem=1MB`, and waits until it takes connections.
+    /// Starts it again after [`Self::stop`], with settings like `work_mem=1MB`, and waits until it accepts connections.
     pub fn run(&mut self, settings: &[&str]) {
         assert!(self.try_run(settings), "postgres does not start");
     }
 
-    /// Ends it as an operator would who is in a hurry, and waits for its end.
+    /// A fast shutdown; waits for its end.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             signal(Signal::CONT, process.id());
@@ -83,22 +83,21 @@ impl Postgres {
         }
     }
 
-    /// Holds every process of it still (SIGSTOP): connections stay, nothing is answered.
+    /// SIGSTOP to all its processes: connections stay open without answers.
     pub fn pause(&self) {
         signal(Signal::STOP, self.id());
     }
 
-    /// Lets them go on (SIGCONT).
+    /// SIGCONT.
     pub fn resume(&self) {
         signal(Signal::CONT, self.id());
     }
 
-    /// Its URL.
     pub fn url(&self) -> String {
         self.url_as("tollgate:secret")
     }
 
-    /// Its URL for `user:password`; with TLS by the name `localhost`, and what is asked of that is up to the caller.
+    /// `who` is `user:password`; with TLS by the name `localhost`, and the caller adds `sslmode`.
     pub fn url_as(&self, who: &str) -> String {
         if let Some(port) = self.port {
             return format!("postgres://{who}@localhost:{port}/postgres");
@@ -107,7 +106,7 @@ impl Postgres {
         format!("postgres://{who}@localhost/postgres?host={folder}")
     }
 
-    /// Does one statement by `psql`, and what it prints, one row a line.
+    /// Runs one statement by `psql`; returns one line per row.
     #[track_caller]
     pub fn sql(&self, statement: &str) -> String {
         let mut command = self.command("psql");
@@ -137,7 +136,7 @@ impl Postgres {
         server
     }
 
-    /// `false` where it ends at once.
+    /// `false` if it exits at once.
     fn try_run(&mut self, settings: &[&str]) -> bool {
         let mut command = self.command("postgres");
         command.args(["-D", "data", "-k"]).arg(self.folder.path());
@@ -202,7 +201,7 @@ impl Drop for Postgres {
     }
 }
 
-/// It does not run as root: whom to run it as then.
+/// `PostgreSQL` refuses to run as root: the user to run it as instead.
 fn owner() -> Option<(u32, u32)> {
     let me = fs::metadata("/proc/self").expect("oneself").uid();
     if me != 0 {
@@ -216,7 +215,7 @@ fn owner() -> Option<(u32, u32)> {
     Some((number(2), number(3)))
 }
 
-/// Debian keeps the server's programs out of the path.
+/// Debian does not put the server's programs in the path.
 fn binary(program: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let mut found: Vec<PathBuf> = versions

@@ -1,4 +1,4 @@
-//! A process that ends with whoever started it, ports, and waiting.
+//! Child processes that end with their parent, ports, and waiting.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Bounds a failure only: whatever is waited for comes as soon as it can.
+/// Bounds a failure only: waits end as soon as their condition is true.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Waits until something is so.
 #[track_caller]
 pub fn until(what: &str, is_so: impl FnMut() -> bool) {
     until_within(PATIENCE, what, is_so);
 }
 
-/// The same for what may take longer.
 #[track_caller]
 pub fn until_within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -25,31 +23,30 @@ pub fn until_within(patience: Duration, what: &str, mut is_so: impl FnMut() -> b
     }
 }
 
-/// A port that nobody has; somebody may take it before it is used.
+/// A free port; another process may take it before it is used.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its address").port()
 }
 
-/// A running program, killed when dropped.
+/// Killed when dropped.
 #[derive(Debug)]
 pub struct Process(Child);
 
 impl Process {
-    /// Starts a program that nobody listens to.
+    /// Discards the program's output.
     #[track_caller]
     pub fn spawn(command: &mut Command) -> Self {
         Self::logged(command.stdout(Stdio::null()).stderr(Stdio::null()))
     }
 
-    /// Starts a program whose output goes where the command says.
+    /// Keeps the command's own output settings.
     #[track_caller]
     pub fn logged(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::null()).spawn();
         Self(child.unwrap_or_else(|error| panic!("{command:?}: {error}")))
     }
 
-    /// Takes care of a program that was started.
     pub(crate) fn of(child: Child) -> Self {
         Self(child)
     }
@@ -58,7 +55,6 @@ impl Process {
         self.0.id()
     }
 
-    /// Whether it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         self.0.try_wait().expect("its state").is_some()
     }
@@ -86,7 +82,7 @@ impl Drop for Process {
     }
 }
 
-/// A command ended with this code, and said these things on standard error.
+/// Checks that a command ended with this code, and printed these texts on standard error.
 #[track_caller]
 pub fn refused(output: &Output, code: i32, said: &[&str]) {
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -97,7 +93,7 @@ pub fn refused(output: &Output, code: i32, said: &[&str]) {
     assert!(!errors.contains("panicked"), "{errors}");
 }
 
-/// What a program prints; what it complains of where it fails.
+/// The standard output; on failure the standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let done = command.stdin(Stdio::null()).output();
     let Output {

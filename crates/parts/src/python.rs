@@ -1,11 +1,11 @@
-//! Packages of Python that tests need: installed once, in a folder of their own beside what cargo builds.
+//! Packages of Python that tests need: installed once, in a separate folder of the build.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The programs of a package in exactly this version. Installs it below `folder` where it is not there yet; whoever
-/// comes meanwhile waits.
+/// The folder of a package's programs. Installs exactly this version below `folder` if needed; concurrent
+/// callers wait.
 pub fn python_programs(folder: &Path, package: &str, version: &str) -> PathBuf {
     let name = format!("{package}-{version}");
     let lock = File::create(folder.join(format!("{name}.lock"))).unwrap();

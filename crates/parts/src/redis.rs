@@ -11,14 +11,14 @@ use tempfile::TempDir;
 use crate::papers::Papers;
 use crate::process::{Process, free_port, output, until};
 
-/// What a server is like; by default it speaks in clear and lets everybody in.
+/// The default is plain TCP without authentication.
 #[derive(Clone, Default)]
 pub struct RedisSetup {
-    /// Lines of `redis.conf`, users among them. `PORT` and `BUS` in them are free ports.
+    /// Lines of `redis.conf`, such as users. `PORT` and `BUS` in them are free ports.
     pub lines: Vec<String>,
-    /// Speaks TLS alone, with clients and with other servers, and asks everybody for a certificate.
+    /// TLS only, with clients and with other servers; client certificates are required.
     pub papers: Option<Arc<Papers>>,
-    /// The password of the default user, by which other servers and [`Redis::cli`] come in.
+    /// The password of the default user, which other servers and [`Redis::cli`] use.
     pub password: Option<String>,
 }
 
@@ -32,21 +32,18 @@ impl RedisSetup {
         }
     }
 
-    /// With a password for the default user.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// With TLS.
     #[must_use]
     pub fn papers(mut self, papers: &Arc<Papers>) -> Self {
         self.papers = Some(Arc::clone(papers));
         self
     }
 
-    /// With one more line.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
@@ -57,7 +54,6 @@ impl RedisSetup {
         self.lines.iter().any(|line| line.starts_with("sentinel"))
     }
 
-    /// The whole file.
     fn text(&self, folder: &str) -> String {
         let mut lines = vec!["bind 127.0.0.1".to_owned(), format!("dir {folder}")];
         match &self.papers {
@@ -86,26 +82,23 @@ impl RedisSetup {
     }
 }
 
-/// A server of Redis.
 pub struct Redis {
     process: Process,
     folder: TempDir,
     setup: RedisSetup,
-    /// Where it listens.
     pub port: u16,
-    /// Where nodes of a Cluster meet.
+    /// The port of the Cluster bus.
     pub bus: u16,
 }
 
 impl Redis {
-    /// A plain server.
     pub fn start() -> Self {
         Self::of(&RedisSetup::default())
     }
 
     /// A server like that.
     pub fn of(setup: &RedisSetup) -> Self {
-        // A free port may be taken before the server has it: then another.
+        // Another process may take the free port first: then retry.
         for _ in 0..20 {
             if let Some(server) = Self::run(setup, free_port(), free_port()) {
                 return server;
@@ -114,7 +107,7 @@ impl Redis {
         panic!("redis-server does not start");
     }
 
-    /// A replica, and as such in step.
+    /// Waits until the replica is in sync.
     #[must_use]
     pub fn replica(&self) -> Self {
         let line = format!("replicaof 127.0.0.1 {}", self.port);
@@ -123,7 +116,7 @@ impl Redis {
         replica
     }
 
-    /// Another run on the same ports and by the same file; what was in memory is gone.
+    /// Starts it again with the same ports and file; its memory is lost.
     pub fn restart(&mut self) {
         if !self.process.has_ended() {
             self.process.kill();
@@ -132,7 +125,6 @@ impl Redis {
         assert!(self.answers(), "its port is taken");
     }
 
-    /// `host:port`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -150,7 +142,7 @@ impl Redis {
         format!("{scheme}://{who}{at}{}", self.address())
     }
 
-    /// Does one command by `redis-cli`.
+    /// Runs one command by `redis-cli`.
     #[track_caller]
     pub fn cli(&self, command: &[&str]) -> String {
         self.try_cli(command)
@@ -159,7 +151,7 @@ impl Redis {
 
     /// The same where it may fail.
     pub fn try_cli(&self, command: &[&str]) -> Result<String, String> {
-        // One that stands still must not hold a test.
+        // A paused server must not block a test.
         let mut cli = Command::new("timeout");
         cli.args(["20", "redis-cli", "-e", "-h", "127.0.0.1"]);
         cli.args(["-p", &self.port.to_string()]);
@@ -183,34 +175,34 @@ impl Redis {
         count.map_or(0, |count| count.parse().expect("a count"))
     }
 
-    /// Whether it is a primary; `false` where it does not answer.
+    /// Whether it is a primary; `false` if it does not answer.
     pub fn is_primary(&self) -> bool {
         let info = self.try_cli(&["INFO", "replication"]);
         info.is_ok_and(|info| info.contains("role:master"))
     }
 
-    /// Whether so many replicas are in step with it.
+    /// Whether so many replicas are in sync with it.
     pub fn is_followed(&self, replicas: usize) -> bool {
         let info = self.try_cli(&["INFO", "replication"]);
         info.is_ok_and(|info| info.matches("state=online").count() == replicas)
     }
 
-    /// Holds it still (SIGSTOP): connections stay, nothing is answered.
+    /// SIGSTOP: connections stay open without answers.
     pub fn pause(&self) {
         self.process.signal(Signal::STOP);
     }
 
-    /// Lets it go on (SIGCONT).
+    /// SIGCONT.
     pub fn resume(&self) {
         self.process.signal(Signal::CONT);
     }
 
-    /// Kills it (SIGKILL); its ports stay known.
+    /// Kills it (SIGKILL); its ports stay the same.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// `None` where the ports are taken.
+    /// `None` if the ports are taken.
     fn run(setup: &RedisSetup, port: u16, bus: u16) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let text = setup.text(&folder.path().display().to_string());
@@ -227,9 +219,9 @@ impl Redis {
         server.answers().then_some(server)
     }
 
-    /// Waits until it does; `false` where it ends.
+    /// Waits until it does; `false` if it exits.
     fn answers(&mut self) -> bool {
-        // Who answers there may be somebody else.
+        // Another process may answer there.
         let itself = format!("process_id:{}", self.process.id());
         let mut has_ended = false;
         until("redis-server answers", || {

@@ -1,15 +1,12 @@
-//! A primary, its replica, and the Sentinels that replace the one by the other.
+//! A primary, its replica, and the Sentinels that fail over between them.
 
 use crate::process::until;
 use crate::redis::{Redis, RedisSetup};
 
 /// Three Sentinels and the two servers they watch.
 pub struct Sentinels {
-    /// The primary at the start.
     pub primary: Redis,
-    /// Its replica.
     pub replica: Redis,
-    /// The Sentinels.
     pub sentinels: Vec<Redis>,
 }
 
@@ -17,7 +14,7 @@ impl Sentinels {
     /// The name by which the Sentinels know the primary.
     pub const NAME: &str = "main";
 
-    /// Servers like the first, Sentinels like the second, which know each other and both servers.
+    /// Waits until the Sentinels know each other and both servers.
     pub fn start(servers: &RedisSetup, sentinels: &RedisSetup) -> Self {
         let primary = Redis::of(servers);
         let replica = primary.replica();
@@ -35,7 +32,6 @@ impl Sentinels {
         }
     }
 
-    /// `host:port` of every Sentinel.
     pub fn addresses(&self) -> Vec<String> {
         self.sentinels.iter().map(Redis::address).collect()
     }

@@ -1,18 +1,17 @@
-//! What the machine itself keeps threads from, so that tests of times can take it off.
+//! Time in which the machine did not schedule threads, so that tests of latency can subtract it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Watches for how long the machine keeps a thread from running that wants to.
+/// Measures how long the machine keeps a runnable thread from running.
 pub struct Stalls {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Duration>,
 }
 
 impl Stalls {
-    /// Begins to watch.
     pub fn watch() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
@@ -28,7 +27,7 @@ impl Stalls {
         Self { is_over, thread }
     }
 
-    /// For how long it did so far, all together.
+    /// The total so far.
     pub fn end(self) -> Duration {
         self.is_over.store(true, SeqCst);
         self.thread.join().expect("the thread that watches")

@@ -1,6 +1,6 @@
-//! A connection that sees every byte, and the little of HTTP/1.1 and RESP that tests ask servers with.
+//! A connection that sees every byte, and the parts of HTTP/1.1 and RESP that tests need.
 //!
-//! Deliberately absent: TLS (a stream that seals can be put under it), redirects, chunks.
+//! Deliberately absent: TLS (a TLS stream can carry it), redirects, chunks.
 
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::process::PATIENCE;
 
-/// A connection, whatever carries it. Nothing is read ahead.
+/// A connection over any stream. Nothing is read ahead.
 #[derive(Debug)]
 pub struct Wire<S = TcpStream> {
     /// What carries it.
@@ -17,13 +17,13 @@ pub struct Wire<S = TcpStream> {
 }
 
 impl Wire {
-    /// A connection over TCP that waits long for answers, but not for ever.
+    /// TCP with a long read timeout.
     #[track_caller]
     pub fn to(address: impl ToSocketAddrs) -> Self {
         Self::try_to(address).expect("a connection")
     }
 
-    /// The same where nobody may listen.
+    /// The same, if the connection may be refused.
     pub fn try_to(address: impl ToSocketAddrs) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -44,13 +44,12 @@ impl Wire<UnixStream> {
 }
 
 impl<S: Read + Write> Wire<S> {
-    /// Sends bytes.
     #[track_caller]
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.try_send(bytes).expect("bytes are taken");
     }
 
-    /// Sends bytes to a server that may have left.
+    /// Sends bytes to a server that may have closed.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
         self.stream.write_all(bytes.as_ref())?;
         self.stream.flush()
@@ -75,32 +74,32 @@ impl<S: Read + Write> Wire<S> {
         self.ask(post(path, body))
     }
 
-    /// Whether one token of a user may be taken, by an answer over HTTP.
+    /// Requests one token of a user over HTTP.
     #[track_caller]
     pub fn check(&mut self, user: &str) -> HttpReply {
         self.ask(check("user", user))
     }
 
-    /// Sends a part of a request, and returns once the server has read it: it comes in one piece with a whole one.
+    /// Sends a part of a request, and returns once the server has read it: it is sent in one piece with a complete
+    /// request.
     #[track_caller]
     pub fn begin(&mut self, part: &str) {
         let reply = self.ask(get("/livez") + part);
         assert_eq!(reply.status, 200, "{reply:?}");
     }
 
-    /// Reads the next answer over HTTP.
     #[track_caller]
     pub fn reply(&mut self) -> HttpReply {
         self.try_reply().expect("an answer")
     }
 
-    /// Reads the next answer over HTTP; an error where the connection ends before all of it came. A body without a
-    /// length is left to be read.
+    /// Reads the next answer over HTTP; an error if the connection ends before it is complete. A body without a
+    /// length is left unread.
     pub fn try_reply(&mut self) -> Result<HttpReply> {
         self.read_reply("GET", Vec::new())
     }
 
-    /// Reads the next answer to a method; `None` where the connection ends before it begins.
+    /// Reads the next answer to a method; `None` if the connection ends before it.
     #[track_caller]
     pub fn reply_to(&mut self, method: &str) -> Option<HttpReply> {
         let mut first = [0];
@@ -151,7 +150,7 @@ impl<S: Read + Write> Wire<S> {
         self.array()
     }
 
-    /// Reads an array of RESP: texts as they are, and what is no text as it is written.
+    /// Reads an array of RESP: strings as they are, other values as encoded.
     #[track_caller]
     pub fn array(&mut self) -> Vec<String> {
         let head = self.line();
@@ -166,7 +165,6 @@ impl<S: Read + Write> Wire<S> {
         items
     }
 
-    /// Whether a server of RESP is there.
     #[track_caller]
     pub fn lives(&mut self) {
         self.exchange("PING\r\n", "+PONG\r\n");
@@ -185,13 +183,12 @@ impl<S: Read + Write> Wire<S> {
         );
     }
 
-    /// Reads a line, without its end.
     #[track_caller]
     pub fn line(&mut self) -> String {
         self.try_line().expect("a line")
     }
 
-    /// Reads a line, without its end; `None` where the connection ends before it does.
+    /// Reads a line, without its end; `None` if the connection ends first.
     pub fn try_line(&mut self) -> Option<String> {
         let mut line = Vec::new();
         let mut byte = [0];
@@ -210,7 +207,7 @@ impl<S: Read + Write> Wire<S> {
         rest
     }
 
-    /// Whether the other side closes, whatever it says before.
+    /// Whether the peer closes, after any data.
     pub fn is_closed(&mut self) -> bool {
         let mut bytes = [0; 1024];
         loop {
@@ -222,25 +219,22 @@ impl<S: Read + Write> Wire<S> {
         }
     }
 
-    /// Whether the other side closes without another byte.
+    /// Whether the peer closes without another byte.
     pub fn ends(&mut self) -> bool {
         matches!(self.stream.read(&mut [0]), Ok(0))
     }
 }
 
-/// A reply over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpReply {
-    /// Its status.
     pub status: u16,
     /// Its header fields in order, names in lower case.
     pub fields: Vec<(String, String)>,
-    /// Its body.
     pub body: String,
 }
 
 impl HttpReply {
-    /// A reply whose body ends with the bytes; `None` where they are none.
+    /// The body ends with the bytes; `None` if they are not a reply.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;
@@ -256,13 +250,13 @@ impl HttpReply {
         })
     }
 
-    /// The value of a header field; that of the first where there are several.
+    /// The value of a header field; the first if there are several.
     pub fn field(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(is, _)| is == name);
         found.map(|(_, value)| &**value)
     }
 
-    /// The value of a header field that comes at most once.
+    /// The value of a header field that occurs at most once.
     #[track_caller]
     pub fn only_field(&self, name: &str) -> Option<&str> {
         let count = self.fields.iter().filter(|(is, _)| is == name).count();
@@ -283,7 +277,7 @@ impl HttpReply {
         value.unwrap_or_else(|| panic!("{name} in {self:?}"))
     }
 
-    /// The detail of a problem (RFC 9457), which it must be.
+    /// The detail; fails unless the body is a problem (RFC 9457).
     #[track_caller]
     pub fn problem(&self) -> String {
         let kind = self.field("content-type");
@@ -303,19 +297,17 @@ impl HttpReply {
     }
 }
 
-/// What is answered to a request for a page, where somebody answers.
+/// A request on its own connection.
 pub fn fetch(address: impl ToSocketAddrs, path: &str) -> Result<HttpReply> {
     let mut wire = Wire::try_to(address)?;
     wire.try_send(get(path))?;
     wire.try_reply()
 }
 
-/// A request for a page.
 pub fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
 }
 
-/// A request with a body in JSON.
 pub fn post(path: &str, body: &str) -> String {
     let length = body.len();
     format!(

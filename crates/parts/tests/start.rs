@@ -1,4 +1,4 @@
-//! Every part starts, in clear and with TLS and passwords, and obeys.
+//! Every server starts, with and without TLS and passwords, and can be controlled.
 
 use std::process::Command;
 use std::sync::Arc;

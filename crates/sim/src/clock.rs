@@ -1,26 +1,23 @@
 //! A node's clock: ahead of the world's or behind it, and a little too fast or too slow.
 //!
-//! Not here: who looks at it.
+//! Not here: its users.
 
-/// How a clock runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimClock {
-    /// What it shows more than it should at time zero; a jump changes it.
+    /// Offset at time zero; a jump changes it.
     pub ahead: i64,
-    /// How many millionths it runs too fast.
+    /// Millionths that it runs too fast.
     pub drift: i64,
 }
 
-/// Everything, in millionths.
+/// One, in millionths.
 const WHOLE: i128 = 1_000_000;
 
 impl SimClock {
-    /// A clock that is right but for a constant.
     pub const fn ahead(ahead: i64) -> Self {
         Self { ahead, drift: 0 }
     }
 
-    /// What it shows.
     pub fn at(self, world: u64) -> u64 {
         if self.drift == 0 {
             return world.saturating_add_signed(self.ahead);
@@ -30,7 +27,7 @@ impl SimClock {
         u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// The first time of the world at which it shows `local` or later.
+    /// The first world time at which it shows `local` or later.
     pub fn world(self, local: u64) -> u64 {
         let passed = i128::from(local) - i128::from(self.ahead);
         if self.drift == 0 {

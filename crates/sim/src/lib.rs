@@ -1,12 +1,15 @@
 //! What every simulated world has in common: one agenda, one network, one clock for each node, and what goes wrong with
 //! them.
 //!
-//! A world owns its machines, its requests and its judges. It asks [`Sim::next`] what happens, lets a machine handle
-//! it, and says what that machine sends ([`Sim::post`]) and when it wants to be woken ([`Sim::wake_at`]). Times are
+//! A world owns its machines, its requests and its judges. It calls [`Sim::next`] for the next event, lets a machine
+//! handle
+//! it, sends that machine's messages ([`Sim::post`]) and sets its alarm ([`Sim::wake_at`]). Times are
 //! whole numbers; whether they are nanoseconds or microseconds is the world's choice. The same seed and the same calls
 //! give the same history.
 //!
-//! Not here: machines, bytes, requests, judges, and random generators, which a world brings along.
+//! Not here: machines, bytes, requests, judges, and random generators, which the world provides.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod clock;
 mod links;

@@ -1,12 +1,13 @@
-//! What is between the nodes: how long a message takes, whether it arrives, and how often.
+//! The network between the nodes: delay, loss and duplication of messages.
 //!
-//! Losses, copies and delays have dice of their own, so that losing a message changes no delay. Not here: the messages.
+//! Losses, copies and delays have separate random streams, so that losing a message changes no delay. Not here: the
+//! messages.
 
 use std::ops::Range;
 
-/// Random choices that a world brings along.
+/// Random choices that the world provides.
 pub trait RandomSource {
-    /// A number below `bound`; zero when the bound is.
+    /// A number below `bound`; zero if `bound` is.
     fn below(&mut self, bound: u64) -> u64;
 }
 
@@ -21,20 +22,20 @@ impl RandomSource for tollgate_kit::Dice {
 pub struct Conditions {
     /// The least a message takes.
     pub delay_min: u64,
-    /// The most; each message draws its own, so they overtake each other.
+    /// Each message draws its own, so messages can be reordered.
     pub delay_max: u64,
-    /// That many of a million are lost.
+    /// Lost messages per million.
     pub loss: u32,
-    /// That many of a million come twice.
+    /// Duplicated messages per million.
     pub copies: u32,
-    /// That many of a million are far later than the others.
+    /// Extra-late messages per million.
     pub late: u32,
-    /// By up to so much.
+    /// The most extra delay of late messages.
     pub late_max: u64,
 }
 
 impl Conditions {
-    /// Delays between two bounds, and nothing is lost.
+    /// Without loss.
     pub const fn between(delay_min: u64, delay_max: u64) -> Self {
         Self {
             delay_min,
@@ -47,14 +48,13 @@ impl Conditions {
     }
 }
 
-/// All links, which are alike except for cuts.
+/// All links, which are alike except for partitions.
 #[derive(Debug)]
 pub struct Links<D> {
-    /// How messages travel from here on.
     pub weather: Conditions,
-    /// Whether cuts take what would arrive while they last, and not what is sent.
+    /// Whether partitions drop messages that would arrive during them, instead of those sent during them.
     pub cuts_arrivals: bool,
-    /// Which side each address is on; only those on one side reach each other.
+    /// By address; only addresses on the same side reach each other.
     sides: Vec<u8>,
     cuts: Vec<Cut>,
     loss: D,
@@ -71,7 +71,6 @@ struct Cut {
 }
 
 impl<D: RandomSource> Links<D> {
-    /// Links with dice for losses, for copies, and for delays.
     pub fn new(weather: Conditions, [loss, copies, delays]: [D; 3]) -> Self {
         Self {
             weather,
@@ -84,24 +83,23 @@ impl<D: RandomSource> Links<D> {
         }
     }
 
-    /// Puts addresses on sides in the place of earlier ones; those not named are on side 0.
+    /// Puts addresses on sides and replaces earlier sides; other addresses are on side 0.
     pub fn split(&mut self, sides: Vec<u8>) {
         self.sides = sides;
     }
 
-    /// Lets nothing through from some to some others for a time; the other way it passes unless cut too.
+    /// Blocks one direction for a time; the other direction stays open.
     pub fn cut(&mut self, from: &[u16], to: &[u16], times: Range<u64>) {
         let (from, to) = (from.to_vec(), to.to_vec());
         self.cuts.push(Cut { from, to, times });
     }
 
-    /// Everybody reaches everybody.
+    /// Removes all partitions.
     pub fn heal(&mut self) {
         self.sides.clear();
         self.cuts.clear();
     }
 
-    /// Whether nothing gets through at that time.
     pub fn is_cut(&self, from: u16, to: u16, now: u64) -> bool {
         let side = |address: u16| self.sides.get(usize::from(address)).copied().unwrap_or(0);
         side(from) != side(to)
@@ -110,7 +108,7 @@ impl<D: RandomSource> Links<D> {
             })
     }
 
-    /// How long each copy of a message takes; lost ones have no copy.
+    /// The delay of each copy of a message; lost ones have no copy.
     pub fn carry(&mut self, from: u16, to: u16, now: u64) -> [Option<u64>; 2] {
         let Conditions { loss, copies, .. } = self.weather;
         let is_cut = !self.cuts_arrivals && self.is_cut(from, to, now);
@@ -134,7 +132,7 @@ impl<D: RandomSource> Links<D> {
     }
 }
 
-/// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
+/// True `odds` times in a million. Draws no number for zero odds.
 fn happens(dice: &mut impl RandomSource, odds: u32) -> bool {
     odds > 0 && dice.below(1_000_000) < u64::from(odds)
 }
@@ -143,7 +141,7 @@ fn happens(dice: &mut impl RandomSource, odds: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// Says the same numbers over and over.
+    /// Repeats the same numbers.
     struct Loaded(Vec<u64>, usize);
 
     impl RandomSource for Loaded {

@@ -1,63 +1,56 @@
-//! Time, what is under way, and the alarm of every node.
+//! Time, pending events, and the alarm of every node.
 //!
-//! Not here: what nodes do when a message or their time has come.
+//! Not here: how nodes handle events.
 
 use std::collections::BTreeMap;
 
 use crate::clock::SimClock;
 use crate::links::{Links, RandomSource};
 
-/// What happens next. Messages are of type `M`, plans of the world of type `P`.
+/// `M` is the type of messages, `P` of planned events of the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimEvent<M, P> {
-    /// A message arrives.
     Message {
-        /// Who sent it.
         from: u16,
-        /// Whom it reaches.
         to: u16,
-        /// What it says.
         message: M,
     },
-    /// The time has come at which a node wanted to be woken.
+    /// The alarm of a node.
     Wake {
-        /// Which.
         node: u16,
     },
-    /// Something that the world planned.
+    /// Planned by the world.
     Plan(P),
 }
 
-/// The surroundings of the machines of a world.
+/// The environment of the machines of a world.
 #[derive(Debug)]
 pub struct Sim<M, P, D> {
-    /// What is between the nodes.
     pub links: Links<D>,
     now: u64,
-    /// What will happen, by its time and by its place among all that was ever entered.
+    /// Pending events, by time and by order of entry.
     agenda: BTreeMap<(u64, u64), SimEvent<M, P>>,
     entered: u64,
     flying: u64,
-    /// Events since time passed last.
+    /// Events since time last advanced.
     at_once: u64,
     seats: Vec<Seat<M, P>>,
 }
 
-/// More events than that at one instant are a storm that would never end: what is under way is dropped.
+/// More events than that at one instant would never end: pending events are dropped.
 const AT_ONCE_MAX: u64 = 50_000_000;
 
-/// A node as its surroundings know it.
+/// A node as its environment sees it.
 #[derive(Debug)]
 struct Seat<M, P> {
     clock: SimClock,
-    /// When it is woken.
     alarm: Option<u64>,
-    /// What came while it was paused.
+    /// Events held while it is paused; `None` if it runs.
     paused: Option<Vec<SimEvent<M, P>>>,
 }
 
 impl<M, P, D: RandomSource> Sim<M, P, D> {
-    /// A time at which nothing is under way.
+    /// Without pending events.
     pub fn new(start: u64, links: Links<D>) -> Self {
         Self {
             links,
@@ -70,38 +63,36 @@ impl<M, P, D: RandomSource> Sim<M, P, D> {
         }
     }
 
-    /// The time of the world.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// A node's clock; one that was not set is right.
+    /// A node's clock; exact unless it was set.
     pub fn clock(&self, node: u16) -> SimClock {
         let seat = self.seats.get(usize::from(node));
         seat.map_or_else(SimClock::default, |seat| seat.clock)
     }
 
-    /// What a node's clock shows.
+    /// The reading of a node's clock.
     pub fn local(&self, node: u16) -> u64 {
         self.clock(node).at(self.now)
     }
 
-    /// Sets a node's clock.
     pub fn set_clock(&mut self, node: u16, clock: SimClock) {
         self.seat(node).clock = clock;
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     pub fn next_at(&self) -> Option<u64> {
         self.agenda.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Messages under way, copies included.
+    /// Messages in flight, copies included.
     pub fn flying(&self) -> u64 {
         self.flying
     }
 
-    /// What happens next at `until` or before, in order of time, and of entry where times are equal.
+    /// The next event at `until` or before, ordered by time, then by entry.
     pub fn next(&mut self, until: u64) -> Option<SimEvent<M, P>> {
         while self.next_at().is_some_and(|at| at <= until) {
             let ((at, _), event) = self.agenda.pop_first()?;
@@ -116,12 +107,12 @@ impl<M, P, D: RandomSource> Sim<M, P, D> {
         None
     }
 
-    /// Lets time pass up to `to`; what happens until then must have happened.
+    /// Advances time to `to`; all events until then must have been handled.
     pub fn pass(&mut self, to: u64) {
         self.now = self.now.max(to);
     }
 
-    /// Puts a message on its way; how many copies of it will arrive.
+    /// Sends a message; returns how many copies will arrive.
     pub fn post(&mut self, from: u16, to: u16, message: M) -> u64
     where
         M: Clone,
@@ -136,19 +127,19 @@ impl<M, P, D: RandomSource> Sim<M, P, D> {
         copies
     }
 
-    /// Puts a message on a way that loses nothing and takes so long.
+    /// Sends a message without loss, with this delay.
     pub fn send(&mut self, delay: u64, from: u16, to: u16, message: M) {
         self.flying += 1;
         let event = SimEvent::Message { from, to, message };
         self.enter(self.now.saturating_add(delay), event);
     }
 
-    /// Plans something; what is late is planned for now.
+    /// Events in the past are planned for now.
     pub fn plan(&mut self, at: u64, what: P) {
         self.enter(at.max(self.now), SimEvent::Plan(what));
     }
 
-    /// Wakes a node then, unless it is woken earlier. Each node has one alarm: it is over when it rings.
+    /// Sets the alarm, unless it is set to an earlier time. Each node has one alarm, which rings once.
     pub fn wake_at(&mut self, node: u16, at: u64) {
         let at = at.max(self.now);
         let seat = self.seat(node);
@@ -158,36 +149,35 @@ impl<M, P, D: RandomSource> Sim<M, P, D> {
         }
     }
 
-    /// Wakes a node no more until it wants to be woken again.
+    /// Clears the alarm.
     pub fn let_sleep(&mut self, node: u16) {
         self.seat(node).alarm = None;
     }
 
-    /// A node is gone, with its alarm and everything that waited for it.
+    /// Removes a node, with its alarm and all events held for it.
     pub fn reset(&mut self, node: u16) {
         let seat = self.seat(node);
         (seat.alarm, seat.paused) = (None, None);
     }
 
-    /// A node's clock jumps; its alarm was set by the clock before.
+    /// A node's clock jumps; its alarm was set by the old clock.
     pub fn jump(&mut self, node: u16, by: i64) {
         let seat = self.seat(node);
         seat.clock.ahead = seat.clock.ahead.saturating_add(by);
         seat.alarm = None;
     }
 
-    /// A node does nothing until it goes on; what comes meanwhile waits.
+    /// A node does nothing until it resumes; its events are held.
     pub fn pause(&mut self, node: u16) {
         self.seat(node).paused.get_or_insert_default();
     }
 
-    /// Whether a node is paused.
     pub fn is_paused(&self, node: u16) -> bool {
         let seat = self.seats.get(usize::from(node));
         seat.is_some_and(|seat| seat.paused.is_some())
     }
 
-    /// A node goes on, with everything that came while it was paused.
+    /// Resumes a node, with all events held for it.
     pub fn go_on(&mut self, node: u16) {
         for event in self.seat(node).paused.take().into_iter().flatten() {
             self.flying += u64::from(matches!(event, SimEvent::Message { .. }));
@@ -204,7 +194,7 @@ impl<M, P, D: RandomSource> Sim<M, P, D> {
         self.agenda.insert((at, self.entered), event);
     }
 
-    /// What of it reaches the world now.
+    /// `None` if a paused node holds the event.
     fn admit(&mut self, event: SimEvent<M, P>) -> Option<SimEvent<M, P>> {
         let node = match &event {
             SimEvent::Message { from, to, .. } => {
@@ -252,7 +242,7 @@ mod tests {
     use super::*;
     use crate::links::Conditions;
 
-    /// Never anything but zero.
+    /// Always zero.
     struct Zero;
 
     impl RandomSource for Zero {

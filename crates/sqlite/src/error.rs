@@ -1,4 +1,4 @@
-//! What may go wrong with a file, and what an error of a database says.
+//! Errors of a file, and the classification of database errors.
 
 use std::fmt;
 use std::io;
@@ -9,11 +9,11 @@ use sqlx::postgres::PgDatabaseError;
 /// Why there is no connection.
 #[derive(Debug)]
 pub enum FileError {
-    /// `SQLite` says so.
+    /// `SQLite` failed.
     Sql(sqlx::Error),
-    /// The system does, of this file.
+    /// The system failed on this file.
     File(PathBuf, io::Error),
-    /// The file was removed while no connection had it open, so that nothing of it is left.
+    /// The file was removed while no connection had it open, so that its data is lost.
     Removed(PathBuf),
 }
 
@@ -39,35 +39,33 @@ impl From<sqlx::Error> for FileError {
     }
 }
 
-/// What an error of a database says.
+/// The class of a database error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseFault {
-    /// It does not understand a statement: its tables are not those that were expected.
+    /// A statement does not compile: the tables are not the expected ones.
     Statement,
-    /// Others have what is asked for, or went first.
+    /// Another transaction holds the lock, or committed first.
     Busy,
     /// A statement took too long.
     Late,
-    /// It starts, recovers or stops.
+    /// The server starts, recovers or stops.
     Starting,
-    /// It takes no writes.
+    /// It refuses writes.
     ReadOnly,
     /// There is no room: disk, memory, connections.
     Full,
-    /// The disk does not do what it is asked: EIO, EPERM, EFBIG.
+    /// I/O errors: EIO, EPERM, EFBIG.
     Disk,
-    /// We may not, or it is not who it should be.
+    /// Permission denied, or the server failed to authenticate.
     Forbidden,
-    /// It is not as it was written, or says what makes no sense.
+    /// Corrupt data, or values that make no sense.
     Broken,
-    /// It is no database at all.
+    /// Not a database.
     Foreign,
-    /// Something else.
     Other,
 }
 
 impl DatabaseFault {
-    /// What an error says.
     pub fn of(error: &sqlx::Error) -> Self {
         use sqlx::Error as Sql;
         match error {
@@ -86,7 +84,7 @@ impl DatabaseFault {
         }
     }
 
-    /// The lowest eight bits of a code are what happened, the rest where.
+    /// The lowest eight bits of a code are the error, the rest its location.
     fn of_sqlite(code: &str) -> Self {
         match code.parse::<u32>().map(|code| code & 0xFF) {
             Ok(1) => Self::Statement,
@@ -105,15 +103,15 @@ impl DatabaseFault {
         match code {
             "57P01" | "57P02" | "57P03" => Self::Starting,
             "57014" => Self::Late,
-            // A lock took too long; others went first.
+            // Lock timeout, serialization failure, deadlock.
             "55P03" | "40001" | "40P01" => Self::Busy,
-            // A hot standby, or a database that was made read-only.
+            // A hot standby, or a read-only database.
             "25006" => Self::ReadOnly,
-            // Who we are, which database, what we may.
+            // Authentication, database name, privileges.
             "3D000" | "42501" => Self::Forbidden,
             _ if code.starts_with("28") => Self::Forbidden,
             _ if code.starts_with("53") => Self::Full,
-            // Numbers that are none.
+            // Invalid values.
             _ if code.starts_with("22") => Self::Broken,
             _ if code.starts_with("42") => Self::Statement,
             _ => Self::Other,
@@ -121,7 +119,7 @@ impl DatabaseFault {
     }
 }
 
-/// Why there was an error, without what the driver says around it.
+/// Without the driver's prefix.
 pub fn why(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Tls(why) | sqlx::Error::Configuration(why) => why.to_string(),

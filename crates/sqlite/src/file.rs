@@ -1,4 +1,4 @@
-//! A file, connections to it, and what is done when it is no longer where it was.
+//! A file, connections to it, and recovery when it is removed or replaced.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -15,18 +15,17 @@ use crate::error::FileError;
 use crate::mark::{FileMark, Marks, beside, named};
 use crate::private::narrow;
 
-/// A database file. It is made where there is none, readable by its owner only; once it was there it is not made
-/// again, for an empty one would be taken for what it held.
+/// A database file. It is created if missing, readable by its owner only; once it existed it is not created
+/// again, for an empty file would look like its data.
 #[derive(Debug)]
 pub struct File {
     options: SqliteConnectOptions,
     path: PathBuf,
-    /// Whether no other process writes it, and this one knows all that it must hold.
+    /// Whether only this process writes it, and so knows its content.
     is_alone: bool,
     known: Mutex<Known>,
 }
 
-/// What is known of a file.
 #[derive(Debug, Default)]
 struct Known {
     /// As it was last opened.
@@ -37,7 +36,6 @@ struct Known {
     last: Option<(Instant, String)>,
 }
 
-/// A connection, and which file it has.
 #[derive(Debug)]
 pub struct OpenedConnection {
     connection: SqliteConnection,
@@ -58,13 +56,13 @@ impl DerefMut for OpenedConnection {
 }
 
 impl File {
-    /// A file that others may write too: one that is put in its place is used from then on.
+    /// Other processes may write it too: a file that replaces it is used from then on.
     pub fn shared(options: SqliteConnectOptions) -> Self {
         Self::of(options, false)
     }
 
-    /// A file of this process alone, which knows what it must hold: one that is put in its place is set aside, and
-    /// where nothing is left of it an empty one is made.
+    /// Only this process writes it: a file that replaces it is set aside, and
+    /// if its data is lost an empty one is created.
     pub fn alone(options: SqliteConnectOptions) -> Self {
         Self::of(options, true)
     }
@@ -78,7 +76,6 @@ impl File {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -88,7 +85,7 @@ impl File {
         self.known().lost
     }
 
-    /// What became of it, where it was lost less than a minute ago.
+    /// What happened to it, if it was lost less than a minute ago.
     pub fn lately(&self) -> Option<String> {
         let known = self.known();
         let last = known.last.as_ref().filter(|(at, _)| at.elapsed() < LATELY);
@@ -111,12 +108,11 @@ impl File {
         known.last = Some((Instant::now(), what));
     }
 
-    /// A connection.
     pub async fn open(&self) -> Result<OpenedConnection, FileError> {
         let before = self.make().map_err(|error| self.failed(error))?;
         let before = before.ok_or_else(|| FileError::Removed(self.path.clone()))?;
         let mut connection = self.options.connect().await?;
-        // Only then its log is surely there.
+        // This makes sure that its log exists.
         let read = sqlx::raw_sql("SELECT count(*) FROM sqlite_schema");
         read.execute(&mut connection).await?;
         let marks = Marks::of(&self.path).map_err(|error| self.failed(error))?;
@@ -128,7 +124,7 @@ impl File {
         Ok(OpenedConnection { connection, marks })
     }
 
-    /// The file at the path, made where it may be; `None` where it was there and is not.
+    /// Creates the file if allowed; `None` if it existed before and is gone.
     fn make(&self) -> io::Result<Option<FileMark>> {
         let (known, found) = (self.known().mark, FileMark::of(&self.path)?);
         match (found, known) {
@@ -148,7 +144,7 @@ impl File {
                 self.lose("was removed while no connection had it open; all that is in memory is written to a new file");
             }
             (None, None) => {
-                // A folder that is misspelt is an error.
+                // A missing folder is an error.
                 private(&self.path)?;
                 return FileMark::of(&self.path);
             }
@@ -158,7 +154,7 @@ impl File {
         FileMark::of(&self.path)
     }
 
-    /// Lets only the owner use what an older version, or another program, made for all.
+    /// Restricts files that an older version, or another program, made readable for all.
     fn make_private(&self) -> io::Result<()> {
         let [log, index] = beside(&self.path);
         [&self.path, &log, &index]
@@ -176,13 +172,13 @@ impl File {
         folder.map_or(Ok(()), |folder| builder.create(folder))
     }
 
-    /// Whether a connection has the file at the path.
+    /// Whether a connection has the file that is at the path now.
     pub fn is_same(&self, opened: &OpenedConnection) -> bool {
         Marks::of(&self.path).is_ok_and(|now| opened.marks.are_in(&now))
     }
 
-    /// Looks whether a connection still has the file at the path. One that has not is closed, and where its file, or
-    /// the log of that, is gone, all that it has is written to a new file at the path first. After an error it is
+    /// Checks that a connection still has the file at the path. Otherwise it is closed, and if its file, or
+    /// the log of that, is gone, its data is written to a new file at the path first. After an error it is
     /// left as it is.
     pub async fn check(&self, slot: &mut Option<OpenedConnection>) -> Result<(), FileError> {
         let Some(opened) = slot else {
@@ -196,7 +192,7 @@ impl File {
         remove.map_err(|error| self.failed(error))?;
         let is_other = now.database.is_some() && now.database != opened.marks.database;
         if is_other && now.database == self.known().mark {
-            // Another connection has found out, and done what was to be done.
+            // Another connection has already handled this.
         } else if is_other && self.is_alone {
             let aside = self.set_aside().map_err(|error| self.failed(error))?;
             self.lose(&format!(
@@ -218,13 +214,13 @@ impl File {
         Ok(())
     }
 
-    /// Writes all that a connection has to a new file, and puts that at the path; not where another came there
+    /// Writes the data of a connection to a new file, and moves that to the path, unless another appeared there
     /// meanwhile.
     async fn save(&self, opened: &mut OpenedConnection) -> Result<bool, FileError> {
         let path = named(&self.path, ".saving");
         let failed = |error| FileError::File(path.clone(), error);
         self.make_folder().map_err(failed)?;
-        // What a try before left.
+        // Left over by an earlier attempt.
         remove(&path).map_err(failed)?;
         private(&path).map_err(failed)?;
         let name = path.to_str().ok_or(io::ErrorKind::InvalidFilename);
@@ -235,14 +231,14 @@ impl File {
             let put = sync(&path).and_then(|()| self.put(&path, &opened.marks));
             put.map_err(failed)
         });
-        // Where it was put it has two names.
+        // On success it has two names.
         let removed = remove(&path);
         let is_put = done?;
         removed.map_err(failed)?;
         Ok(is_put)
     }
 
-    /// Puts a file at the path, unless there is another than that of these marks.
+    /// Moves a file to the path, unless another than that of these marks is there.
     fn put(&self, saved: &Path, marks: &Marks) -> io::Result<bool> {
         let there = FileMark::of(&self.path)?;
         if there.is_some() && there != marks.database {
@@ -265,7 +261,7 @@ impl File {
         Ok(true)
     }
 
-    /// Gives what is at the path, and beside it, a name that is free; says which.
+    /// Renames the file at the path, and those beside it, to a free name; returns it.
     fn set_aside(&self) -> io::Result<String> {
         let named_so = |number: u32| named(&self.path, &format!(".found-{number}"));
         let is_free = |path: &PathBuf| matches!(FileMark::of(path), Ok(None));
@@ -283,14 +279,13 @@ impl File {
 }
 
 impl OpenedConnection {
-    /// Closes the connection, and waits until its file is closed.
+    /// Waits until the file is closed.
     pub async fn close(self) {
-        // What was committed is in the file or its log; closing only tidies up.
+        // What was committed is in the file or its log; closing only cleans up.
         let _ = self.connection.close().await;
     }
 }
 
-/// Makes a file that only its owner may read.
 fn private(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
@@ -311,7 +306,7 @@ fn sync(path: &Path) -> io::Result<()> {
     std::fs::File::open(path)?.sync_all()
 }
 
-/// As long as it is told that a file was lost.
+/// How long a lost file is reported.
 const LATELY: Duration = Duration::from_mins(1);
-/// Files that are set aside at most.
+/// Bound on files that are set aside.
 const FOUND_MAX: u32 = 1_000;

@@ -1,4 +1,4 @@
-//! One connection that is there when it can be.
+//! One connection, reopened when possible.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use sqlx::sqlite::SqliteConnection;
 use crate::error::FileError;
 use crate::file::{File, OpenedConnection};
 
-/// A file and at most one connection to it.
 #[derive(Debug)]
 pub struct DatabaseFile {
     file: Arc<File>,
@@ -15,7 +14,6 @@ pub struct DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// A file that is not open yet.
     pub fn new(file: File) -> Self {
         Self {
             file: Arc::new(file),
@@ -23,12 +21,11 @@ impl DatabaseFile {
         }
     }
 
-    /// The file.
     pub const fn file(&self) -> &Arc<File> {
         &self.file
     }
 
-    /// Sees to it that there is a connection to the file at the path. `prepare` brings a new one up to date.
+    /// Opens a connection to the file at the path if needed. `prepare` migrates a new one.
     pub async fn ready<E: From<FileError>>(
         &mut self,
         prepare: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
@@ -45,7 +42,7 @@ impl DatabaseFile {
         Ok(&mut *self.opened.insert(opened))
     }
 
-    /// Does something by the connection that is there; `None` where there is none. After any error it is closed:
+    /// `None` without a connection. After any error the connection is closed:
     /// `SQLite` may have rolled back by itself.
     pub async fn run<T, E>(
         &mut self,
@@ -58,12 +55,11 @@ impl DatabaseFile {
         Some(done)
     }
 
-    /// Whether there is a connection.
     pub const fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// Closes the connection, unless it is all that is left of the file: then [`DatabaseFile::ready`] saves that first.
+    /// Closes the connection, unless it has the only copy of the data: then [`DatabaseFile::ready`] saves that first.
     pub async fn give_up(&mut self) {
         if self.file.check(&mut self.opened).await.is_err() {
             return;

@@ -1,13 +1,15 @@
-//! Databases of `SQLite` and `PostgreSQL`: one way to open them, to bring tables up to date and to read errors, for all
+//! Databases of `SQLite` and `PostgreSQL`: shared code to open them, to migrate tables and to classify errors
 //! who keep something in one.
 //!
 //! `SQLite` rolls back by itself after some errors (a full disk, a write that fails), and the driver's count of
 //! transactions is wrong from then on: so a connection is closed after any error ([`DatabaseFile::run`]). A file that
-//! is removed, or replaced, while it is open takes writes as before, and all of them are lost in the end: so what is at
-//! the path is compared before each use ([`File::check`]), and what the connection still has is written to a new file
+//! is removed, or replaced, while it is open still accepts writes, which are lost later: so the file at
+//! the path is compared before each use ([`File::check`]), and the connection's data is written to a new file
 //! there.
 //!
 //! Deliberately absent: tables, statements, pools, and what an error means to the caller.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod error;
 mod file;

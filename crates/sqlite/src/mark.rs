@@ -1,4 +1,4 @@
-//! What tells a file from another that has its name.
+//! Distinguishes files that had the same name.
 
 use std::fs::Metadata;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A file, whatever its name. A number is given out again once a file is gone; the time of its birth tells them apart.
+/// Identifies a file regardless of its name. Inode numbers are reused; the birth time distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileMark {
     device: u64,
@@ -15,7 +15,6 @@ pub(crate) struct FileMark {
 }
 
 impl FileMark {
-    /// Of the file at a path; `None` where there is none.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let mark = |metadata: Metadata| Self {
             device: metadata.dev(),
@@ -37,7 +36,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// A database, and the two files beside it, as far as they are there.
+/// A database, and the two files beside it, as far as they exist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub(crate) database: Option<FileMark>,
@@ -53,13 +52,13 @@ impl Marks {
         })
     }
 
-    /// Whether the files that were there are there now.
+    /// Whether the files that existed still exist.
     pub(crate) fn are_in(&self, now: &Self) -> bool {
         let mut both = self.beside.iter().zip(&now.beside);
         self.database == now.database && both.all(|(was, is)| was.is_none() || was == is)
     }
 
-    /// Removes what is beside a database and belongs to the one that was there: to another it would be poison.
+    /// Removes the side files of the old database: they would corrupt a new one.
     pub(crate) fn remove_beside(&self, path: &Path) -> io::Result<()> {
         for (file, mark) in beside(path).iter().zip(self.beside) {
             if mark.is_some() && FileMark::of(file)? == mark {
@@ -70,12 +69,10 @@ impl Marks {
     }
 }
 
-/// The log and its index.
 pub(crate) fn beside(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|suffix| named(path, suffix))
 }
 
-/// The path with something behind it.
 pub(crate) fn named(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,18 +1,17 @@
-//! Brings tables up to date, all steps that are missing or none.
+//! Migrates tables: all missing steps or none.
 //!
-//! Where nothing is missing nothing is written, so that a database that takes no writes can be read. Not here: the
+//! Without missing steps nothing is written, so that a read-only database can be used. Not here: the
 //! steps.
 
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 
-/// A connection on which statements without values are run.
+/// A connection that runs statements without values.
 #[allow(async_fn_in_trait, reason = "nobody else implements it")]
 pub trait ScriptConnection {
-    /// Runs statements.
     async fn script(&mut self, statements: String) -> Result<(), sqlx::Error>;
-    /// The number that a statement says.
+    /// The number that a statement returns.
     async fn number(&mut self, statement: &'static str) -> Result<i64, sqlx::Error>;
 }
 
@@ -33,34 +32,28 @@ macro_rules! session {
 session!(SqliteConnection);
 session!(PgConnection);
 
-/// Steps from no tables to those of this version, and where it is noted which were taken.
+/// Steps from no tables to those of this version, and statements about the table that records them.
 #[derive(Debug)]
 pub struct Steps {
-    /// Says how many tables there are that note steps: none or one. Asked of the system itself, as what a name stands
-    /// for may be remembered from before.
+    /// Returns how many tables record steps: none or one. Queries the system's tables, as the meaning of a name
+    /// may be cached.
     pub is_noted: &'static str,
-    /// Says the last step that is noted.
+    /// Returns the last recorded step.
     pub last: &'static str,
-    /// Begins a transaction that others wait for, and makes the table that notes steps where there is none.
+    /// Begins a transaction that excludes others, and creates the table that records steps if missing.
     pub begin: &'static str,
-    /// Notes a step, whose number takes the place of `{}`.
+    /// Records a step; its number replaces `{}`.
     pub note: &'static str,
-    /// The steps, from the first.
+    /// In order.
     pub each: Vec<String>,
 }
 
-/// Why tables are not up to date.
 #[derive(Debug)]
 pub enum MigrateError {
-    /// The database does not do what it is asked.
+    /// A statement failed.
     Sql(sqlx::Error),
-    /// Its tables were made by a later version.
-    Later {
-        /// The last step that is noted.
-        found: i64,
-        /// The last one that is known.
-        known: i64,
-    },
+    /// The tables are of a later version.
+    Later { found: i64, known: i64 },
 }
 
 impl From<sqlx::Error> for MigrateError {
@@ -69,7 +62,7 @@ impl From<sqlx::Error> for MigrateError {
     }
 }
 
-/// Takes the steps that are missing. After an error the connection is of no use.
+/// After an error the connection cannot be used.
 pub async fn migrate(
     connection: &mut impl ScriptConnection,
     steps: &Steps,
@@ -83,7 +76,7 @@ pub async fn migrate(
         return Ok(());
     }
     connection.script(steps.begin.to_owned()).await?;
-    // Somebody else may have been first.
+    // Another process may have been first.
     let found = last(connection, steps).await?;
     for (number, step) in (1..).zip(&steps.each).filter(|(number, _)| *number > found) {
         connection.script(step.clone()).await?;

@@ -1,6 +1,6 @@
 //! How databases are opened.
 //!
-//! Not here: how long statements may take, which those who ask say.
+//! Not here: timeouts of statements, which the callers set.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
-/// How a file is opened: with a log beside it, and commits that are on the disk when they return, or only with the
-/// system; others who lock it are waited for that long.
+/// With a write-ahead log. `is_synced`: commits are on the disk when they return, otherwise only in the
+/// operating system. `busy`: how long to wait for locks.
 pub fn file_options(path: &Path, is_synced: bool, busy: Duration) -> SqliteConnectOptions {
     let synchronous = if is_synced {
         SqliteSynchronous::Full
@@ -25,20 +25,20 @@ pub fn file_options(path: &Path, is_synced: bool, busy: Duration) -> SqliteConne
         .disable_statement_logging()
 }
 
-/// Where a database of `PostgreSQL` is, and what proves who is who.
+/// Address and TLS settings of a `PostgreSQL` database.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresAddress<'a> {
-    /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
+    /// `postgres://user:password@host/database?sslmode=verify-full`; must not be logged.
     pub url: &'a str,
-    /// Who must have signed its certificate, in PEM; the usual authorities where absent.
+    /// Certificate authorities in PEM; `None` for the usual ones.
     pub ca: Option<&'a Path>,
-    /// Our certificate and its key, in PEM.
+    /// Client certificate and key, in PEM.
     pub identity: Option<(&'a Path, &'a Path)>,
 }
 
 impl PostgresAddress<'_> {
-    /// How it is reached, or what is wrong with the address, without its password. With certificates there is no way
-    /// back: neither in clear, nor to whoever is there instead.
+    /// The error about the address does not contain the password. With certificates there is no
+    /// fallback: neither to plain TCP, nor to a server with another name.
     pub fn options(&self) -> Result<PgConnectOptions, String> {
         let options = self.url.parse::<PgConnectOptions>();
         let malformed = |_| "the address of the database is malformed".to_owned();
@@ -58,7 +58,7 @@ impl PostgresAddress<'_> {
                 return Err("sslmode=disable, and certificates are given".to_owned());
             }
             PgSslMode::Allow | PgSslMode::Prefer => options.ssl_mode(PgSslMode::VerifyFull),
-            // As other clients read it: who is named is meant.
+            // Like other clients: with a CA, the host name is verified.
             PgSslMode::Require if self.ca.is_some() => options.ssl_mode(PgSslMode::VerifyCa),
             PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => options,
         })

@@ -1,6 +1,6 @@
-//! Files for their owner alone (mode 600), from before anything is in them.
+//! Files for their owner alone (mode 600), from before data is written.
 //!
-//! `SQLite` gives its log and its shared memory the mode of the database, so that a file that is private when it is
+//! `SQLite` gives its log and its shared memory the mode of the database, so a file that is private when
 //! opened stays so.
 
 use std::ffi::OsString;
@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens a file to read and write, and makes it where there is none.
+/// Opens a file to read and write, and creates it if missing.
 ///
-/// One with a wider mode, as earlier versions left it, is made private, and the log says so.
+/// One with a wider mode, as earlier versions left it, is made private, which is logged.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -20,7 +20,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes back a wider mode, by name: to close a file of `SQLite` would end the locks that this process has on it.
+/// Removes a wider mode, by path: closing a file descriptor of `SQLite` would drop the locks of this process.
 pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(found) => found.permissions().mode() & 0o777,
@@ -31,7 +31,7 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     match fs::set_permissions(path, Permissions::from_mode(mode & OWNER)) {
-        // One that takes no writes can still be read.
+        // A read-only file can still be used.
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
         Err(error) => {
             let path = path.display();
@@ -50,8 +50,8 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a file, as far as so many bytes; the mode it has, where others than its owner and its group may read it,
-/// or these may write: orchestrators hand secrets to a process that is not root by a group.
+/// The text of a file, at most `most` bytes. The error is its mode, if others than its owner and its group may read it,
+/// or the group may write it: orchestrators give secrets to an unprivileged process by a group.
 pub fn read(path: &Path, most: u64) -> io::Result<Result<String, u32>> {
     let file = File::open(path)?;
     let mode = file.metadata()?.permissions().mode() & 0o777;
@@ -63,23 +63,23 @@ pub fn read(path: &Path, most: u64) -> io::Result<Result<String, u32>> {
     Ok(Ok(text))
 }
 
-/// Puts a file in place, whole or not at all.
+/// Atomic.
 pub fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let fresh = written(beside(path, ".new"), text)?;
     fs::rename(&fresh, path)?;
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    // The name is on disk only when its folder is.
+    // The name is durable only after its folder is synced.
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Makes a file that is not there yet, whole or not at all.
+/// Atomic; fails if the file exists.
 pub fn create(path: &Path, text: &[u8]) -> io::Result<()> {
-    // Of several processes that try it at once one succeeds, and each has a file of its own until then.
+    // Of several concurrent processes one succeeds; each writes its own temporary file.
     let fresh = beside(path, &format!(".new-{}", std::process::id()));
     let fresh = written(fresh, text)?;
-    // Unlike a new name, a second name never takes the place of another file.
+    // Unlike a new name, a second name never replaces another file.
     let made = fs::hard_link(&fresh, path);
     fs::remove_file(&fresh)?;
     made
@@ -100,7 +100,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// What the owner of a file may, and nobody else.
+/// Read and write for the owner only.
 const OWNER: u32 = 0o600;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Files that are lost in every way, on disks with room and without.
+//! Files that are lost in different ways, on disks with room and without.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -27,7 +27,7 @@ async fn table(connection: &mut SqliteConnection) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Writes a word, as long as it is told, in a transaction.
+/// Writes a text of `bytes` bytes in a transaction.
 async fn write(held: &mut DatabaseFile, bytes: usize) -> Result<(), FileError> {
     held.ready(table).await?;
     let write = async |connection: &mut SqliteConnection| {

@@ -1,23 +1,19 @@
-//! Writing: batches that are added once, and what is too old.
+//! Writing: batches that are added once, and removal of old rows.
 
 use serde_json::Value as Json;
 use tollgate_catalogue_sql::{Connection, Database, Error};
 use tollgate_stats::{Line, Step};
 
-/// What one process has to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The process.
     pub writer: String,
-    /// Grows with every batch of a process. One that is sent again has the same.
+    /// Grows with every batch of a writer. A resent batch has the same.
     pub sequence: u64,
-    /// When, in seconds since the epoch.
+    /// Seconds since the epoch.
     pub at_s: u64,
-    /// What to add.
     pub lines: Vec<Line>,
 }
 
-/// Request statistics in a database.
 #[derive(Clone, Debug)]
 pub struct UsageBook {
     pub(crate) database: Database,
@@ -25,18 +21,17 @@ pub struct UsageBook {
 }
 
 impl UsageBook {
-    /// The statistics in a database, to which this node adds.
+    /// `node` owns the rows that it adds.
     pub const fn new(database: Database, node: String) -> Self {
         Self { database, node }
     }
 
-    /// The node whose rows are added to.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Adds a batch, unless it was before: whether it was added now. After an error it may or may not have been; sent
-    /// again it is added once.
+    /// Adds a batch once; returns whether it was added now. After an error it may or may not have been added;
+    /// resend it.
     pub async fn keep(&self, batch: &Batch) -> Result<bool, Error> {
         self.database
             .in_time(async {
@@ -80,13 +75,13 @@ impl UsageBook {
             (*line.identity).into(),
             self.node.as_str().into(),
         ];
-        // Databases count as far as this.
+        // The largest number of the databases.
         let counts = line.counts.to_array().into_iter();
         row.extend(counts.map(|count| Json::from(count.min(i64::MAX.cast_unsigned()))));
         Json::Array(row)
     }
 
-    /// Drops some of what is too old: minutes after a day, hours after 90 days. Whether there is more.
+    /// Deletes some old rows: minutes after a day, hours after 90 days. Returns whether there is more.
     pub async fn prune(&self, now_s: u64) -> Result<bool, Error> {
         self.database
             .in_time(async {
@@ -139,7 +134,7 @@ const ADD: &str = "
 
 /// Lines that are sent with one statement.
 const LINES_AT_ONCE: usize = 2_000;
-/// Minutes or hours that are dropped at once.
+/// Minutes or hours that are deleted at once.
 const PARTS_AT_ONCE: u64 = 15;
 const MINUTES_KEPT_S: u64 = 86_400;
 const HOURS_KEPT_S: u64 = 90 * 86_400;

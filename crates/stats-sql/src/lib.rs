@@ -1,10 +1,12 @@
-//! Where request statistics are kept: two tables beside the catalogue, in `SQLite` or `PostgreSQL`.
+//! Storage of request statistics: two tables next to the catalogue, in `SQLite` or `PostgreSQL`.
 //!
-//! [`UsageBook`] takes batches of lines, each once however often it is sent, and tells usage, series and ranks. Rows of
+//! [`UsageBook`] adds batches of lines, each once even if it is resent, and returns usage, series and ranks. Rows of
 //! a node are its own, so that nodes never wait for each other's.
 //!
-//! Deliberately absent: what is counted and when (`tollgate-stats`), connections and migrations
+//! Deliberately absent: counting (`tollgate-stats`), connections and migrations
 //! (`tollgate-catalogue-sql`).
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod book;
 mod tell;

@@ -10,9 +10,9 @@ use tollgate_stats::{By, Counts, HOUR_S, LoadOf, MINUTE_S, Point, Ranking, Step,
 use crate::book::UsageBook;
 
 impl UsageBook {
-    /// What was counted from `from_s` until before `until_s`, part by part; parts in which nothing came are left out.
+    /// Counts from `from_s` until before `until_s`, by step; steps without requests are left out.
     ///
-    /// For one identity of a contract, for a contract as a whole, or for all contracts where it is empty.
+    /// For one identity of a contract, for a contract as a whole, or for all contracts if it is empty.
     pub async fn series(
         &self,
         contract: &str,
@@ -20,7 +20,7 @@ impl UsageBook {
         range_s: Range<u64>,
         step: Step,
     ) -> Result<Vec<Point>, Error> {
-        // Looked up one by one: what is between them may be a million rows of others.
+        // Looked up one by one: between them may be a million rows of others.
         const PARTS: &str = "
             SELECT CAST(sum(allowed) AS BIGINT), CAST(sum(delayed) AS BIGINT), CAST(sum(denied) AS BIGINT),
                     CAST(sum(shadowed) AS BIGINT), CAST(sum(cost) AS BIGINT), CAST(sum(returned) AS BIGINT),
@@ -43,8 +43,8 @@ impl UsageBook {
         Ok(points.collect())
     }
 
-    /// What contracts counted from `from_s` until before `until_s`, in whole minutes or hours; those that counted
-    /// nothing are left out.
+    /// Counts of contracts from `from_s` until before `until_s`, in whole minutes or hours; those without
+    /// requests are left out.
     pub async fn tallies(
         &self,
         contracts: &[String],
@@ -69,7 +69,7 @@ impl UsageBook {
         each.collect()
     }
 
-    /// Who is first since `from_s`, at most a week ago: by minutes where that is within two hours, else by hours.
+    /// The ranking since `from_s`, at most a week ago: by minutes if that is within two hours, else by hours.
     pub async fn top(
         &self,
         ranking: &Ranking,
@@ -104,7 +104,6 @@ impl UsageBook {
         each.collect()
     }
 
-    /// How busy nodes were in a minute, by contract.
     pub async fn load_in(&self, minute: u64) -> Result<Vec<LoadOf>, Error> {
         const SUMS: &str = "
             SELECT allowed, delayed, denied, shadowed, cost, returned, refused, node, contract
@@ -139,7 +138,7 @@ impl UsageBook {
     }
 }
 
-/// The length of the parts that a step is made of.
+/// The step that is stored for it, in seconds.
 const fn kept_in(step: Step) -> u64 {
     match step {
         Step::Minute => MINUTE_S,
@@ -147,7 +146,6 @@ const fn kept_in(step: Step) -> u64 {
     }
 }
 
-/// The first columns of a row.
 pub(crate) fn counts(row: &SqlRow) -> Result<Counts, Error> {
     let mut fields = [0; 7];
     for (column, field) in fields.iter_mut().enumerate() {
@@ -177,10 +175,9 @@ macro_rules! top {
 const TOP_ASKED: &str = top!("sum(allowed + delayed + denied)");
 const TOP_DENIED: &str = top!("sum(denied)");
 const TOP_COST: &str = top!("sum(cost - returned)");
-/// The most parts of a series; a few more than are kept.
+/// The most steps of a series; a few more than are stored.
 const PARTS_MAX: usize = 2_400;
-/// The most parts of all contracts together that are looked up at once.
+/// The most steps of all contracts together in one query.
 const LOOKED_UP_MAX: usize = 10_000;
 const TOP_OVER_MAX_S: u64 = 7 * 86_400;
-/// The most rows of a rank.
 const TOP_ROWS_MAX: usize = 1_000;

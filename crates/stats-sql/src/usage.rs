@@ -1,4 +1,4 @@
-//! What identities used, day by day, for bills.
+//! Usage of identities by day, for billing.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,16 @@ use crate::tell::counts;
 /// Where a page begins: after this day, contract and identity.
 pub type Cursor = (u64, String, String);
 
-/// A day, and what is asked of it.
 struct Day<'a> {
     day: u64,
     asked: &'a Usage,
 }
 
 impl UsageBook {
-    /// What identities used, by day, contract and identity; at most [`USAGE_ROWS_MAX`] rows after `after`.
+    /// Usage by day, contract and identity; at most [`USAGE_ROWS_MAX`] rows after `after`.
     ///
-    /// Of a contract a row without an identity is what those used who had no row of their own, so that all rows
-    /// together are all that was counted. Where one identity is asked for there is none.
+    /// A row without an identity is the usage of identities without a row of their own, so that all rows
+    /// add up to the contract's sum. A query for one identity has none.
     pub async fn usage(
         &self,
         asked: &Usage,
@@ -32,7 +31,7 @@ impl UsageBook {
         self.database
             .in_time(async {
                 let mut taken = self.database.take().await?;
-                // Sums and their parts of one moment.
+                // Sums and their parts must be from one snapshot.
                 taken.begin_reading().await?;
                 let page = read(&mut taken, asked, after, rows_max).await?;
                 taken.commit().await?;
@@ -44,7 +43,7 @@ impl UsageBook {
 }
 
 impl UsageBook {
-    /// All that is asked of, part by part, in hours or days; parts in which nothing came are left out.
+    /// By hours or days; steps without requests are left out.
     pub async fn usage_sums(&self, asked: &Usage, step: Step) -> Result<Vec<Point>, Error> {
         const SUMS: &str = "
             SELECT CAST(sum(allowed) AS BIGINT), CAST(sum(delayed) AS BIGINT), CAST(sum(denied) AS BIGINT),
@@ -65,7 +64,7 @@ impl UsageBook {
         Ok(points.collect())
     }
 
-    /// The first rows of usage by an order other than that of days.
+    /// The first rows of usage in another order than by day.
     pub async fn usage_first(
         &self,
         asked: &Usage,
@@ -118,7 +117,7 @@ const FIRST_ASKED: &str = first!("sum(allowed + delayed + denied)");
 const FIRST_DENIED: &str = first!("sum(denied)");
 const FIRST_COST: &str = first!("sum(cost - returned)");
 
-/// Hours from and until, the contract and the identity.
+/// First and last hour, the contract and the identity.
 fn values(asked: &Usage) -> Vec<SqlValue> {
     let of = |text: &Option<String>| text.clone().unwrap_or_default();
     vec![
@@ -147,7 +146,7 @@ async fn read(
             let has_more = rows.len() > rows_max;
             let named = day.named(connection, &rows).await?;
             for row in rows {
-                // A row more than wanted tells that there are more.
+                // One extra row shows that there are more.
                 if page.rows.len() == rows_max {
                     page.next = Some((day.day, contract, identity));
                     return Ok(page);
@@ -167,7 +166,7 @@ async fn read(
 }
 
 impl Day<'_> {
-    /// A row to tell; of a contract's sum what its identities have not used, if anything.
+    /// For a contract's sum, the remainder that its identities lack; `None` if that is zero.
     fn row(
         &self,
         contract: &str,
@@ -221,7 +220,7 @@ impl Day<'_> {
         each.collect()
     }
 
-    /// What identities used in each contract, of those contracts whose sum is among these rows.
+    /// Usage of identities in the contracts whose sum is among these rows.
     async fn named(
         &self,
         connection: &mut Connection,
@@ -253,6 +252,6 @@ impl Day<'_> {
 
 /// The most rows of a page.
 pub const USAGE_ROWS_MAX: usize = 10_000;
-/// The most days that one call looks at; a few more than are kept.
+/// The most days of one call; a few more than are stored.
 const DAYS_MAX: u64 = 100;
 const HOURS: u64 = 24;

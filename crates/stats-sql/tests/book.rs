@@ -1,4 +1,4 @@
-//! Statistics in both databases: what is added once, told as it was counted, and dropped when it is old.
+//! Statistics in both databases: lines are added once, returned as counted, and deleted when old.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -49,7 +49,7 @@ fn lines(minute: u64, contract: &str, identity: &str, counts: Counts) -> Vec<Lin
 }
 
 fn batch(sequence: u64, all: Vec<Line>) -> Batch {
-    // A ledger tells of each row once.
+    // A ledger returns each row once.
     let mut lines: Vec<Line> = Vec::new();
     for line in all {
         let place = |of: &Line| (of.step, of.at, of.contract.clone(), of.identity.clone());
@@ -74,7 +74,7 @@ fn days(from_day: u64, until_day: u64) -> Usage {
     }
 }
 
-/// Everything that both databases must do.
+/// The common suite of both databases.
 async fn suite(source: Source) {
     let (one, two) = (book(source.clone(), "n1").await, book(source, "n2").await);
     let day = 20_000_u64;
@@ -88,7 +88,7 @@ async fn suite(source: Source) {
         "=cmd'; DROP TABLE statistics_row --",
         allowed(1),
     ));
-    // Somebody without a row, and a contract that counts everybody together.
+    // An identity without a row, and a contract that counts all keys together.
     all.extend(lines(first, "c", "", allowed(10)));
     all.extend(lines(first, "everybody", "", allowed(7)));
     assert!(one.keep(&batch(1, all.clone())).await.unwrap());
@@ -151,7 +151,7 @@ fn rank(by: By, contract: &str, rows_max: usize) -> Ranking {
     }
 }
 
-/// Who was first, and which nodes were busy.
+/// Rankings and load.
 async fn ranks(two: &UsageBook, first: u64) {
     let now = (first + 1) * 60;
     for (from, asked) in [(now - 600, 12), (now - 90_000, 12), (first * 60, 9)] {
@@ -299,7 +299,7 @@ async fn a_batch_that_was_late_is_added_once() {
         Err(Error::Away(_) | Error::Late)
     ));
     server.run(&[]);
-    // However often it is sent again.
+    // Resending it changes nothing.
     for _ in 0..3 {
         book.keep(&sent).await.unwrap();
     }

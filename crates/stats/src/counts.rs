@@ -1,28 +1,24 @@
-//! What is counted of requests: plain sums, so that parts are put together by adding.
+//! Counters of requests: plain sums, so that parts combine by adding.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of requests. The sum of `allowed`, `delayed` and `denied` is how many were decided.
+/// The sum of `allowed`, `delayed` and `denied` is the number of decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Passed at once.
     pub allowed: u64,
-    /// Passed after a wait.
     pub delayed: u64,
-    /// Refused.
     pub denied: u64,
-    /// Of those that passed, how many a policy that is not enforced would have refused.
+    /// Requests that passed although a policy in shadow mode would have refused.
     pub shadowed: u64,
-    /// Tokens that were taken: by requests that passed, by charges, and by settling at more than was taken before.
+    /// Tokens taken by requests that passed, by charges, and by settling above the reserved amount.
     pub cost: u64,
-    /// Tokens that were given back: by refunds, and by settling at less.
+    /// Tokens returned by refunds, and by settling below the reserved amount.
     pub returned: u64,
-    /// Tokens that refused requests asked for.
+    /// Cost of refused requests.
     pub refused: u64,
 }
 
 impl Counts {
-    /// Nothing.
     pub const ZERO: Self = Self {
         allowed: 0,
         delayed: 0,
@@ -33,31 +29,29 @@ impl Counts {
         refused: 0,
     };
 
-    /// How many requests were decided.
+    /// The number of decisions.
     pub const fn asked(&self) -> u64 {
         self.allowed
             .saturating_add(self.delayed)
             .saturating_add(self.denied)
     }
 
-    /// Tokens that were taken and not given back.
+    /// May be negative.
     pub const fn net_cost(&self) -> i64 {
         0_i64
             .saturating_add_unsigned(self.cost.saturating_sub(self.returned))
             .saturating_sub_unsigned(self.returned.saturating_sub(self.cost))
     }
 
-    /// Whether nothing was counted.
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO
     }
 
-    /// Adds to it.
     pub fn add(&mut self, more: &Self) {
         *self = self.joined(more, u64::saturating_add);
     }
 
-    /// What is left without a part of it.
+    /// Subtracts a part.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         self.joined(part, u64::saturating_sub)
@@ -69,7 +63,6 @@ impl Counts {
         }))
     }
 
-    /// All fields, in their order.
     pub const fn to_array(&self) -> [u64; FIELDS] {
         let Self {
             allowed,
@@ -83,7 +76,6 @@ impl Counts {
         [allowed, delayed, denied, shadowed, cost, returned, refused]
     }
 
-    /// The counts with these fields, in their order.
     pub const fn from_array(fields: [u64; FIELDS]) -> Self {
         let [allowed, delayed, denied, shadowed, cost, returned, refused] = fields;
         Self {
@@ -98,5 +90,4 @@ impl Counts {
     }
 }
 
-/// How many fields there are.
 const FIELDS: usize = 7;

@@ -1,17 +1,15 @@
 //! Usage as comma-separated values that a spreadsheet can open without running anything.
 //!
-//! A text that a spreadsheet could take for a formula gets an apostrophe in front, and every text is quoted.
+//! A text that a spreadsheet could interpret as a formula gets an apostrophe in front, and every text is quoted.
 
 use core::fmt::Write;
 
 use crate::counts::Counts;
 use crate::report::UsageRow;
 
-/// The first line.
 pub const CSV_HEAD: &str =
     "day,contract,identity,allowed,delayed,denied,shadowed,cost,returned,refused,net_cost\r\n";
 
-/// Writes a row as a line.
 pub fn csv_line(row: &UsageRow, out: &mut String) {
     text(&row.day, out);
     for field in [&row.contract, &row.identity] {
@@ -41,7 +39,7 @@ fn text(field: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What formulas begin with, in letters of full width as well.
+/// First characters of formulas, full-width forms included.
 const FORMULA: &str = "=+-@|%＝＋－＠";
 
 #[cfg(test)]

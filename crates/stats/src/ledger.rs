@@ -1,8 +1,9 @@
-//! Sheets folded into minutes and hours, as far as there is room, until they are kept elsewhere.
+//! Sheets folded into minutes and hours, within bounds, until they are stored.
 //!
-//! A [`Line`] says what is to be added, so that lines of several nodes, and of one node at several times, go together
-//! by adding. A contract's line without an identity is the sum of all its requests; what the lines with identities miss
-//! of it is of those who found no row. Not here: where lines go, and when.
+//! A [`Line`] is an increment, so that lines of several nodes, and of one node at several times, combine
+//! by adding. A contract's line without an identity is the sum of all its requests; the part that the lines with
+//! identities lack
+//! belongs to identities without a row. Not here: storage of lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +15,12 @@ use crate::pulse::{Pulse, RecentCounts};
 use crate::sheet::{Of, Sheet, SheetCount, Who};
 use crate::time::Step;
 
-/// How much a ledger holds.
+/// Bounds of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerLimits {
     /// Identities with a row of their own, in a minute and in an hour.
     pub identities: usize,
-    /// Rows with identities that may wait to be kept.
+    /// Rows with identities that may wait to be stored.
     pub waiting: usize,
     /// Minutes whose sums may wait to be kept.
     pub minutes: usize,
@@ -36,39 +37,37 @@ impl LedgerLimits {
     }
 }
 
-/// What is to be added for a contract, or for one identity in it, in a minute or an hour.
+/// An increment for a contract, or for one identity in it, in a minute or an hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// A minute or an hour.
     pub step: Step,
-    /// Which one, since the epoch.
+    /// Number of the minute or hour since the epoch.
     pub at: u64,
     /// The contract; empty for the sum over all contracts.
     pub contract: Arc<str>,
-    /// Who was counted; empty for the sum of all.
+    /// Empty for the sum of all.
     pub identity: Arc<str>,
-    /// What to add.
     pub counts: Counts,
 }
 
-/// What could not be kept as it should.
+/// Counts that could not be kept in full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
-    /// Decisions that are in the sums of minutes but in no row of an identity, for there were too many identities or
-    /// they waited for too long.
+    /// Decisions in the sums of minutes but in no row of an identity, because there were too many identities or
+    /// rows waited for too long.
     pub unnamed: u64,
-    /// Decisions that are in no sum, as these waited for too long.
+    /// Decisions in no sum, because the sums waited for too long.
     pub lost: u64,
 }
 
-/// Minutes and hours that are not kept elsewhere yet.
+/// Minutes and hours that are not stored yet.
 #[derive(Debug)]
 pub struct Ledger {
     limits: LedgerLimits,
     minutes: BTreeMap<u64, Page>,
     hours: BTreeMap<u64, Page>,
     names: Names,
-    /// What is for somebody whom no sheet has named yet.
+    /// Counts of keys that no sheet has named yet.
     nameless: Vec<(u64, Arc<str>, Who, Counts)>,
     ids: BTreeSet<Arc<str>>,
     pulse: Pulse,
@@ -78,12 +77,11 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Page {
     sums: BTreeMap<Arc<str>, Counts>,
-    /// By contract and identity; who has a row keeps it as long as the page is there.
+    /// By contract and identity; a row stays as long as its page.
     rows: BTreeMap<(Arc<str>, Arc<str>), Counts>,
 }
 
 impl Ledger {
-    /// Nothing is counted yet.
     pub fn new(limits: LedgerLimits) -> Self {
         Self {
             limits,
@@ -97,7 +95,7 @@ impl Ledger {
         }
     }
 
-    /// Folds what a sheet has counted since the last time. [`Self::beat`] follows once all sheets are.
+    /// Adds the counts of a sheet since the last call. Call [`Self::beat`] after all sheets.
     pub fn fold(&mut self, sheet: &mut Sheet) {
         let minute = sheet.minute();
         sheet.tell(|told| self.add(minute, &told));
@@ -120,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Whether there was a row for the identity, where there is one.
+    /// Returns whether there was room for the identity's row.
     fn enter(
         &mut self,
         minute: u64,
@@ -140,7 +138,7 @@ impl Ledger {
         is_named
     }
 
-    /// All of one contract share its name.
+    /// Shares one allocation per contract name.
     fn id(&mut self, contract: &str) -> Arc<str> {
         if let Some(id) = self.ids.get(contract) {
             return Arc::clone(id);
@@ -153,7 +151,7 @@ impl Ledger {
         id
     }
 
-    /// Ends a stretch of time: what was folded since the last one happened until `now_ms`.
+    /// Ends an interval: counts folded since the last call happened until `now_ms`.
     pub fn beat(&mut self, now_ms: u64) {
         for (minute, contract, who, counts) in std::mem::take(&mut self.nameless) {
             let identity = self.names.find(who);
@@ -164,17 +162,15 @@ impl Ledger {
         self.trim();
     }
 
-    /// How fast requests came over the last seconds, by contract.
+    /// Request rates over the last seconds, by contract.
     pub fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, RecentCounts)> {
         self.pulse.pace(window_ms)
     }
 
-    /// What could not be kept as it should.
     pub const fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Rows and sums that are not kept elsewhere yet.
     pub fn waiting(&self) -> usize {
         let pages = self.minutes.values().chain(self.hours.values());
         let fresh = |counts: &&Counts| !counts.is_zero();
@@ -185,8 +181,8 @@ impl Ledger {
             .sum()
     }
 
-    /// Everything that is to be kept elsewhere, in the order of its places; at most so many lines. Called again it
-    /// tells what came since.
+    /// Takes the lines to store, in order; at most `lines_max`. Another call
+    /// returns the increments since.
     pub fn take(&mut self, now_minute: u64, lines_max: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for (step, pages) in [
@@ -199,7 +195,7 @@ impl Ledger {
         }
         let is_full = lines.len() >= lines_max;
         let last = |now: u64| now.saturating_sub(1);
-        // A page may get more as long as threads may have a sheet of its minute.
+        // A page may still grow while threads may have a sheet of its minute.
         let keeps = |page: &Page, is_old: bool| is_full && !page.is_empty() || !is_old;
         self.minutes
             .retain(|at, page| keeps(page, *at < last(now_minute)));
@@ -208,7 +204,7 @@ impl Ledger {
         lines
     }
 
-    /// Forgets what there is no room for: first whom sums are of, then sums, the oldest first.
+    /// Drops entries beyond the bounds: first rows of identities, then sums, oldest first.
     fn trim(&mut self) {
         let rows = |pages: &BTreeMap<u64, Page>| pages.values().map(|page| page.rows.len()).sum();
         let mut waiting: usize = rows(&self.minutes);
@@ -242,7 +238,7 @@ impl Ledger {
 }
 
 impl Page {
-    /// Adds to the sum of a contract and to the row of an identity; whether it has one, where it should.
+    /// Adds to the sum of a contract and to the row of an identity; returns whether there was room for it.
     fn add(
         &mut self,
         contract: &Arc<str>,
@@ -267,7 +263,6 @@ impl Page {
         has_room
     }
 
-    /// Whether nothing waits on it.
     fn is_empty(&self) -> bool {
         let mut all = self.sums.values().chain(self.rows.values());
         all.all(Counts::is_zero)
@@ -295,7 +290,7 @@ impl Page {
     }
 }
 
-/// Who has which name, as long as a receipt can be settled, which has none.
+/// Names of keys, for as long as a receipt can be settled: receipts have no name.
 #[derive(Debug, Default)]
 struct Names {
     turn: u64,
@@ -323,7 +318,7 @@ impl Names {
         found.cloned()
     }
 
-    /// Forgets who was not named for two turns.
+    /// Forgets names that were not used for two turns.
     fn turn(&mut self, turn: u64) {
         if turn != self.turn {
             self.turn = turn;
@@ -332,7 +327,7 @@ impl Names {
     }
 }
 
-/// Names of contracts that are remembered as one.
+/// Names of contracts that are shared.
 const IDS_MAX: usize = 65_536;
 /// Names that are remembered of one turn.
 const NAMES_MAX: usize = 65_536;

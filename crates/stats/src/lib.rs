@@ -1,11 +1,13 @@
-//! Request statistics: who asked how often, and what became of it.
+//! Request statistics: counts by identity and outcome.
 //!
-//! A thread that decides counts on a [`Sheet`] of its own. A [`Ledger`] folds sheets into minutes and hours and hands
-//! out what is to be kept as [`Line`]s, which are added where they are kept. Both are bounded: who finds no row is
-//! counted in the sum of its contract alone, so that sums are exact whatever happens. [`Recorder`] has the last
-//! requests whole, as far as there is room, and [`try_change`] runs them through two sets of contracts.
+//! Each deciding thread counts on its own [`Sheet`]. A [`Ledger`] folds sheets into minutes and hours and hands
+//! out increments to store as [`Line`]s. Both are bounded: an identity without a row is
+//! counted in the sum of its contract alone, so that sums are always exact. [`Recorder`] has the last
+//! requests in full, within a bound, and [`try_change`] runs them through two sets of contracts.
 //!
-//! Deliberately absent: clocks, threads, databases (`tollgate-stats-sql`), doors.
+//! Deliberately absent: clocks, threads, databases (`tollgate-stats-sql`), listeners.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod counts;
 mod csv;

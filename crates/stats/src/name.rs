@@ -1,7 +1,7 @@
-//! The name of whom a contract counts: the entries of its key with their values, as one text.
+//! The name of a counted identity: the entries of its key with their values, as one text.
 //!
-//! `user=42`, or `user=42,route=/tiles`. Commas, percent signs, control characters and bytes that are no text are
-//! written as `%2C`, so that no two identities have one name and every database keeps it.
+//! `user=42`, or `user=42,route=/tiles`. Commas, percent signs, control characters and invalid UTF-8 are
+//! written as `%2C`, so that no two identities have one name and every database can store it.
 
 use core::fmt::Write;
 
@@ -9,7 +9,7 @@ use tollgate_contract::Contract;
 use tollgate_kit::{FNV, fnv};
 use tollgate_node::Key;
 
-/// Writes the name of whom a contract counts for a key. It stays empty where everybody is counted together.
+/// Writes the identity that a contract counts for a key. Stays empty if the contract counts all keys together.
 pub fn identity_of(contract: &Contract, key: Key<'_>, out: &mut String) {
     out.clear();
     match key {
@@ -81,7 +81,7 @@ fn percent(byte: u8, out: &mut String) {
     let _ = write!(out, "%{byte:02X}");
 }
 
-/// Cuts a long name, and tells those apart that begin alike.
+/// Cuts a long name, and keeps names distinct that begin alike.
 fn shorten(out: &mut String) {
     if out.len() <= IDENTITY_BYTES_MAX {
         return;
@@ -93,7 +93,7 @@ fn shorten(out: &mut String) {
 
 /// The longest name of an identity, in bytes; longer ones are cut.
 pub const IDENTITY_BYTES_MAX: usize = 256;
-/// The sign that a name was cut, and a number of the whole.
+/// The mark of a cut name, and a hash of the whole.
 const MARK_BYTES: usize = 19;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! A node that decides recorded requests, at their own times.
+//! A node that replays recorded requests at their own times.
 
 use tollgate_contract::Contracts;
 use tollgate_node::{Node, NodeConfig};
 use tollgate_table::{Seed, Sweep, WhenFull};
 
-/// A node for recorded requests, with so many bytes for the state of keys.
+/// Builds nodes for replays.
 #[derive(Clone, Copy, Debug)]
 pub struct Offline {
     /// The most bytes that the state of keys may take.
@@ -12,18 +12,18 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// A node that decides recorded requests the same way every time.
+    /// Deterministic.
     pub fn node(self, contracts: Contracts) -> Node {
-        // Traces are not sent by an enemy who watches.
+        // Traces are not sent by an attacker who observes answers.
         self.seeded(contracts, Seed::new(SEED))
     }
 
-    /// The same, with other places for keys.
+    /// The same, with another hash seed.
     pub fn seeded(self, contracts: Contracts, seed: Seed) -> Node {
         let config = NodeConfig {
             bytes_max: self.bytes_max,
             when_full: WhenFull::Evict,
-            // Time may run backwards in a trace, so a cell that looks fresh may be needed again.
+            // Time may run backwards in a trace, so a cell that looks full may be needed again.
             sweep: Sweep::AtBudget,
             ..NodeConfig::default()
         };

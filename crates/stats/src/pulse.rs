@@ -1,24 +1,22 @@
-//! How fast requests came over the last seconds, by contract.
+//! Request rates over the last seconds, by contract.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::counts::Counts;
 
-/// What came in a stretch of time.
+/// Counts of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecentCounts {
-    /// What came.
     pub counts: Counts,
-    /// In how many milliseconds.
+    /// Length of the interval.
     pub over_ms: u64,
 }
 
-/// The last stretches of time.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     now: BTreeMap<Arc<str>, Counts>,
-    /// When each ended, how long it was, and what came in it; the oldest first.
+    /// End, length and counts of each interval; oldest first.
     past: VecDeque<(u64, u64, BTreeMap<Arc<str>, Counts>)>,
 }
 
@@ -36,14 +34,14 @@ impl Pulse {
         let length = now_ms.saturating_sub(ended).min(KEPT_MS);
         let counts = std::mem::take(&mut self.now);
         self.past.push_back((now_ms, length, counts));
-        // A clock that went back leaves what seems to come later.
+        // After a clock step back, entries appear to be in the future.
         let is_old = |at: u64| at > now_ms || now_ms - at > KEPT_MS;
         while self.past.len() > BEATS_MAX || self.past.front().is_some_and(|(at, ..)| is_old(*at)) {
             self.past.pop_front();
         }
     }
 
-    /// What came in about the last `window_ms`, by contract.
+    /// Counts of about the last `window_ms`, by contract.
     pub(crate) fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, RecentCounts)> {
         let now = self.past.back().map_or(0, |(at, ..)| *at);
         let is_near = |at: u64| now.saturating_sub(at) < window_ms;

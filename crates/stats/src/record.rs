@@ -1,7 +1,7 @@
-//! The last requests, whole: when, who, for how much, and what was said.
+//! The last requests in full: time, key, cost and verdict.
 //!
-//! Bounded in bytes: the oldest make room. Where requests come too fast, those of some keys are recorded whole and
-//! those of others not at all, so that what is recorded of a key is what it did; `one_in` says of how many keys one is.
+//! Bounded in bytes: the oldest are dropped first. At high rates, all requests of some keys are recorded and
+//! none of other keys, so that the record of a key is complete; one key out of `one_in` is recorded.
 //! Not here: clocks.
 
 use std::collections::VecDeque;
@@ -9,52 +9,46 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tollgate_node::Key;
 
-/// Decides which requests of a thread are recorded, and has them until they are taken.
+/// Decides which requests of a thread are recorded, and buffers them until they are taken.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// Of two to the power of so many keys one is recorded.
+    /// One key out of `2^shift` is recorded.
     shift: u32,
     second: u64,
     taken: u32,
     rows: Vec<Recorded>,
 }
 
-/// A request, and what was said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// When, in milliseconds since the epoch.
+    /// Milliseconds since the epoch.
     pub at_ms: u64,
     /// The entries of the key; a bare key is one entry without a name.
     pub key: Vec<(String, String)>,
-    /// For how much.
     pub cost: u64,
-    /// What was said.
+    /// The verdict.
     pub said: RecordedVerdict,
-    /// The contract that refused, or has the least left; empty where none is bound.
+    /// The contract that refused, or has the fewest tokens left; empty if none binds the request.
     pub contract: String,
     /// The policy that refused.
     pub policy: Option<String>,
-    /// Of how many keys one was recorded then.
+    /// One key out of this many was recorded then.
     pub one_in: u32,
-    /// Which keys are recorded where not all are.
+    /// Decides which keys are recorded if not all are.
     #[serde(skip)]
     lot: u64,
 }
 
-/// What was said to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordedVerdict {
-    /// It passes at once.
     Allow,
-    /// It passes after a wait.
     Delay,
-    /// It does not pass.
     Deny,
 }
 
 impl Recorder {
-    /// Whether a request of this key is to be recorded now.
+    /// Whether to record a request of this key now.
     #[inline]
     pub fn wants(&mut self, hash: u64, second: u64) -> bool {
         if second != self.second {
@@ -81,26 +75,26 @@ impl Recorder {
         self.rows.len() < WAITING_MAX
     }
 
-    /// Records a request that is wanted; its `one_in` is filled in.
+    /// Call only after [`Self::wants`]; fills in `one_in`.
     pub fn push(&mut self, hash: u64, mut row: Recorded) {
         row.one_in = 1 << self.shift;
         row.lot = lot(hash);
         self.rows.push(row);
     }
 
-    /// What was recorded since the last time.
+    /// Recorded since the last call.
     pub fn take(&mut self) -> Vec<Recorded> {
         std::mem::take(&mut self.rows)
     }
 }
 
-/// Bits of a print that no table looks at first.
+/// Bits of a fingerprint that no table uses first.
 const fn lot(hash: u64) -> u64 {
     hash.rotate_left(24)
 }
 
 impl Recorded {
-    /// A request; the rest is to be filled in.
+    /// The caller fills in the other fields.
     pub fn new(at_ms: u64, key: Key<'_>, cost: u64, said: RecordedVerdict) -> Self {
         let bare = |text: String| vec![(String::new(), text)];
         Self {
@@ -139,7 +133,7 @@ impl Recorded {
     }
 }
 
-/// The last requests, the oldest first.
+/// Oldest first.
 #[derive(Debug)]
 pub struct RecentRequests {
     rows: VecDeque<Recorded>,
@@ -148,7 +142,6 @@ pub struct RecentRequests {
 }
 
 impl RecentRequests {
-    /// Room for so many bytes.
     pub const fn new(bytes_max: usize) -> Self {
         Self {
             rows: VecDeque::new(),
@@ -157,7 +150,7 @@ impl RecentRequests {
         }
     }
 
-    /// Adds requests; they are put in the order of time as far as they come together.
+    /// Adds requests; rows of one call are sorted by time.
     pub fn add(&mut self, mut rows: Vec<Recorded>) {
         rows.sort_by_key(|row| row.at_ms);
         for row in rows {
@@ -172,7 +165,7 @@ impl RecentRequests {
         }
     }
 
-    /// The last requests that went to a contract and have an entry, the newest first; at most so many.
+    /// The last requests of a contract with an entry, newest first; at most `most`.
     pub fn recent(
         &self,
         contract: Option<&str>,
@@ -185,7 +178,7 @@ impl RecentRequests {
         rows.take(rows_max).cloned().collect()
     }
 
-    /// Requests since a time, of as many keys as were recorded all the time; in the order of time.
+    /// Requests since a time, of keys that were recorded throughout; in the order of time.
     pub fn trace(&self, since_ms: u64) -> Vec<Recorded> {
         let rows = || self.rows.iter().filter(|row| row.at_ms >= since_ms);
         let coarsest = rows().map(|row| row.one_in).max().unwrap_or(1);
@@ -198,13 +191,12 @@ impl RecentRequests {
         trace
     }
 
-    /// The bytes that are in use.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// Requests of a thread that are recorded in a second, before fewer keys are.
+/// Requests recorded by a thread in a second, before the number of keys is reduced.
 const A_SECOND_MAX: u32 = 2_000;
 /// Requests of a thread that wait to be taken.
 const WAITING_MAX: usize = 8_192;
@@ -229,7 +221,7 @@ mod tests {
         let mut recorder = Recorder::default();
         let mut kept = RecentRequests::new(16 << 20);
         for second in 0..30 {
-            // Ten seconds of a hundred a second, ten of a hundred thousand, ten of a hundred.
+            // Ten seconds at 100 per second, ten at 100,000, ten at 100.
             let is_fast = (10..20).contains(&second);
             for each in 0..if is_fast { 100_000 } else { 100_u64 } {
                 let user = each % 1_000;
@@ -243,7 +235,7 @@ mod tests {
         assert_eq!((slow.len(), slow[0].one_in), (100, 1));
         let all = kept.trace(0);
         assert!(all[0].one_in > 16, "{}", all[0].one_in);
-        // Of whoever is there everything is.
+        // The record of each key is complete.
         let users: std::collections::BTreeSet<_> = all.iter().map(|row| &row.key[0].1).collect();
         for user in users {
             let count = all.iter().filter(|row| row.key[0].1 == *user).count();

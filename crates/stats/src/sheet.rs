@@ -1,27 +1,27 @@
-//! What one thread counts, for one minute: a row for each identity, up to a limit, and the rest by contract.
+//! The counts of one thread for one minute: a row for each identity, up to a limit, and the rest by contract.
 //!
-//! Rows are found by the print under which a contract's table knows a key, so that counting needs no hash and, but for
+//! Rows are found by the fingerprint under which a contract's table knows a key, so that counting needs no hash and,
+//! except
 //! the first time in a minute, no text. Not here: locks, and which thread has which sheet.
 
 use std::collections::BTreeMap;
 
 use crate::counts::Counts;
 
-/// One key of one contract, as tables know it.
+/// One key of one contract, as in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
-    /// Number of the contract's cells.
+    /// Number of the contract's cells in tables.
     pub cells: u64,
-    /// The key's print in it.
+    /// The key's fingerprint.
     pub print: u64,
 }
 
-/// What one thread counts in one minute.
 #[derive(Debug)]
 pub struct Sheet {
     minute: u64,
     rows_max: usize,
-    /// Places of rows plus one, by print; a power of two, at most half full.
+    /// Indexes of rows plus one, by fingerprint; a power of two, at most half full.
     slots: Vec<u32>,
     rows: Vec<Row>,
     texts: String,
@@ -35,21 +35,20 @@ struct Row {
     who: Who,
     counts: Counts,
     contract: u32,
-    /// Where its name begins and ends; [`NAMELESS`] where nobody said it.
+    /// Start and end of its name; [`NAMELESS`] if unknown.
     text: (u32, u32),
 }
 
-/// A contract, and what has no row in it.
+/// A contract, and counts without a row.
 #[derive(Debug)]
 struct Part {
     id: String,
-    /// Of nobody in particular.
+    /// Of the contract as a whole.
     all: Counts,
-    /// Of those who found no room.
+    /// Of keys without room for a row.
     rest: Counts,
 }
 
-/// Something that a sheet has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SheetCount<'a> {
     pub(crate) contract: &'a str,
@@ -57,19 +56,18 @@ pub(crate) struct SheetCount<'a> {
     pub(crate) counts: Counts,
 }
 
-/// Whom it was counted for.
+/// The subject of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of<'a> {
     Named(Who, &'a str),
-    /// Somebody who was named before, if at all.
+    /// A key that was named earlier, if at all.
     Nameless(Who),
-    /// Those who found no room.
+    /// Keys without room for a row.
     Rest,
     Everybody,
 }
 
 impl Sheet {
-    /// An empty sheet for a minute, with at most so many rows.
     pub fn new(minute: u64, rows_max: usize) -> Self {
         Self {
             minute,
@@ -83,12 +81,12 @@ impl Sheet {
         }
     }
 
-    /// The minute it is for, since the epoch.
+    /// Since the epoch.
     pub const fn minute(&self) -> u64 {
         self.minute
     }
 
-    /// Empties it, for another minute.
+    /// Reuses it for another minute.
     pub fn clear(&mut self, minute: u64) {
         self.minute = minute;
         self.slots.fill(0);
@@ -98,8 +96,8 @@ impl Sheet {
         self.by_cells.clear();
     }
 
-    /// Counts something for a key. `contract` and `name` are asked the first time; a name that stays empty is that of
-    /// everybody.
+    /// `contract` and `name` are called the first time; an empty name stands for
+    /// all keys together.
     #[inline]
     pub fn count<'c>(
         &mut self,
@@ -117,7 +115,7 @@ impl Sheet {
         }
     }
 
-    /// Counts something for a key whose name nobody knows here.
+    /// Counts something for a key whose name is unknown here.
     pub fn count_nameless(&mut self, who: Who, contract: &str, add: impl FnOnce(&mut Counts)) {
         let counts = match self.find(who) {
             Ok(place) => &mut self.rows[place].counts,
@@ -126,20 +124,18 @@ impl Sheet {
         add(counts);
     }
 
-    /// Counts something for a contract as a whole.
     pub fn count_all(&mut self, cells: u64, contract: &str, add: impl FnOnce(&mut Counts)) {
         let part = self.part(cells, contract);
         add(&mut self.contracts[part as usize].all);
     }
 
-    /// The bytes it takes.
     pub fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<u32>()
             + self.rows.capacity() * size_of::<Row>()
             + self.texts.capacity()
     }
 
-    /// Tells everything that was counted since the last time. Names are kept, so that counting goes on where it was.
+    /// Reports all counts since the last call. Names are kept, so that counting continues.
     pub(crate) fn tell(&mut self, mut to: impl FnMut(SheetCount<'_>)) {
         for row in &mut self.rows {
             if row.counts.is_zero() {
@@ -169,7 +165,7 @@ impl Sheet {
         }
     }
 
-    /// The place of a row, or else the slot where it would be.
+    /// The index of a row, or the slot where it belongs.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // Masked.
     fn find(&self, who: Who) -> Result<usize, usize> {
@@ -189,7 +185,7 @@ impl Sheet {
         }
     }
 
-    /// Gives a key a name and, where there is room, a row.
+    /// Gives a key a name and, if there is room, a row.
     #[cold]
     fn open(
         &mut self,
@@ -246,7 +242,7 @@ impl Sheet {
         }
     }
 
-    /// The place of a contract.
+    /// The index of a contract.
     fn part(&mut self, cells: u64, contract: &str) -> u32 {
         if let Some(part) = self.by_cells.get(&cells) {
             return *part;
@@ -262,7 +258,7 @@ impl Sheet {
     }
 }
 
-/// Places and texts are bounded far below.
+/// Indexes and texts are bounded far below.
 fn number(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(NAMELESS)
 }
@@ -271,5 +267,5 @@ fn number(place: usize) -> u32 {
 const ROWS_MAX: usize = 1 << 20;
 const SLOTS_MIN: usize = 64;
 const NAMELESS: u32 = u32::MAX;
-/// Odd, so that the same print in two contracts is at two places.
+/// Odd, so that one fingerprint in two contracts has two slots.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

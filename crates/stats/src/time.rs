@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// How long the parts are that counts are kept for.
+/// The resolution of stored counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
@@ -18,7 +18,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// Its length in seconds.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Minute => MINUTE_S,
@@ -27,7 +26,6 @@ impl Step {
         }
     }
 
-    /// The step of that word.
     pub fn from_name(name: &str) -> Option<Self> {
         let all = [
             ("minute", Self::Minute),
@@ -50,7 +48,7 @@ pub fn moment(seconds: u64) -> String {
         .map_or_else(String::new, |at| at.to_string())
 }
 
-/// The number of a day that is written as `2026-11-16`; `None` where there is no such day since the epoch.
+/// The number of a day written as `2026-11-16`; `None` for an invalid day or one before the epoch.
 pub fn day_of_date(text: &str) -> Option<u64> {
     let date: Date = text.parse().ok()?;
     let at = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -62,11 +60,8 @@ fn civil(seconds: u64) -> Option<jiff::civil::DateTime> {
     Some(at.to_zoned(TimeZone::UTC).datetime())
 }
 
-/// Seconds of a minute.
 pub const MINUTE_S: u64 = 60;
-/// Seconds of an hour.
 pub const HOUR_S: u64 = 3600;
-/// Seconds of a day.
 pub const DAY_S: u64 = 86_400;
 
 #[cfg(test)]

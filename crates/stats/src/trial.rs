@@ -1,7 +1,7 @@
 //! What a change of contracts would have done to recorded requests.
 //!
-//! Two nodes start with nothing counted, one with the contracts as they are and one as they would be, and decide every
-//! request at its own time. Keys' own terms are not looked at, nor how nodes agree. Not here: where requests come from.
+//! Two empty nodes, one with the present contracts and one with the changed ones, decide every
+//! request at its own time. Assignments and coordination are ignored. Not here: the source of requests.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +13,32 @@ use tollgate_node::{Key, Node};
 use crate::offline::Offline;
 use crate::record::Recorded;
 
-/// What a change would have done.
+/// The effect of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
-    /// Requests that were run.
     pub requests: u64,
-    /// Of how many keys one is among them.
+    /// One key out of this many is among them.
     pub one_in: u32,
-    /// Whether there were more requests than are run.
+    /// Whether there were more requests than the bound.
     pub is_cut: bool,
-    /// Keys that were forgotten for want of room, so that answers are too generous.
+    /// Keys that were evicted, so that answers are too generous.
     pub forgotten: u64,
-    /// Everything together.
     pub sums: TriedSums,
-    /// By time, the oldest first.
+    /// Oldest first.
     pub buckets: Vec<TrialBucket>,
-    /// The keys to which the change matters most, those first.
+    /// The keys that the change affects most, in that order.
     pub changed: Vec<Changed>,
-    /// Keys to which it matters; at least so many.
+    /// Affected keys; a lower bound.
     pub changed_keys: u64,
 }
 
-/// Requests before and after the change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedSums {
-    /// Passed at once before.
     pub allowed_before: u64,
-    /// Passed after a wait before.
     pub delayed_before: u64,
-    /// Refused before.
     pub denied_before: u64,
-    /// Would pass at once.
     pub allowed_after: u64,
-    /// Would pass after a wait.
     pub delayed_after: u64,
-    /// Would be refused.
     pub denied_after: u64,
 }
 
@@ -65,36 +56,33 @@ impl TriedSums {
         } += 1;
     }
 
-    /// How much the change matters.
+    /// How much the change affects a key.
     const fn weight(&self) -> u64 {
         self.denied_after.abs_diff(self.denied_before)
             + self.delayed_after.abs_diff(self.delayed_before)
     }
 }
 
-/// Requests of a stretch of time.
+/// Requests of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialBucket {
-    /// When it began, in milliseconds since the epoch.
+    /// Start, in milliseconds since the epoch.
     pub at_ms: u64,
-    /// How long it is.
     pub length_ms: u64,
-    /// What came in it.
     #[serde(flatten)]
     pub sums: TriedSums,
 }
 
-/// A key to which the change matters.
+/// An affected key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The key, as `user=42,route=/tiles`.
+    /// As `user=42,route=/tiles`.
     pub key: String,
-    /// Its requests.
     #[serde(flatten)]
     pub sums: TriedSums,
 }
 
-/// Runs requests, in the order of time, through contracts before and after a change.
+/// `requests` must be in the order of time.
 pub fn try_change(before: &Contracts, after: &Contracts, requests: &[Recorded]) -> Tried {
     let offline = Offline {
         bytes_max: BYTES_MAX,
@@ -189,14 +177,14 @@ fn most_changed(keys: BTreeMap<String, TriedSums>, tried: &mut Tried) {
     tried.changed = changed;
 }
 
-/// Requests that are run at most.
+/// Requests that are replayed at most.
 const REQUESTS_MAX: usize = 1_000_000;
-/// Bytes for the state of keys, before and after alike.
+/// Bytes for the state of keys, for each of the two nodes.
 const BYTES_MAX: u64 = 256 << 20;
-/// Stretches of time.
+/// Bound on intervals.
 const BUCKETS_MAX: u64 = 120;
 const SECOND_MS: u64 = 1_000;
-/// Keys that are looked at one by one.
+/// Keys that are counted one by one.
 const KEYS_MAX: usize = 100_000;
 /// Keys that are named.
 const CHANGED_MAX: usize = 50;
@@ -220,7 +208,7 @@ mod tests {
             Recorded::new(at_ms, Key::Entries(&key), 1, RecordedVerdict::Allow)
         };
         let start = 1_790_000_000_000;
-        // One asks ten times in a second, another once a second.
+        // One sends ten requests in a second, another once a second.
         let mut rows: Vec<_> = (0..10).map(|i| row(start + i * 50, "burst")).collect();
         rows.extend((0..4).map(|i| row(start + 30_000 + i * 1_000, "calm")));
         let tried = try_change(&contracts(10), &contracts(4), &rows);

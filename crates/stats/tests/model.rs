@@ -1,5 +1,5 @@
-//! Sheets and a ledger against an obvious model: sums are exact whatever is asked and folded in whichever order, and
-//! rows are exact as long as there is room.
+//! Sheets and a ledger compared with a simple model: sums are exact for any operations in any order, and
+//! rows are exact within the bounds.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -18,17 +18,17 @@ enum Act {
         who: (u64, u64),
         cost: u64,
     },
-    /// A thread settles for a key that it may not know by name.
+    /// A thread settles for a key whose name it may not know.
     Settle {
         thread: usize,
         who: (u64, u64),
         cost: u64,
     },
-    /// A thread goes to the next minute.
+    /// A thread moves to the next minute.
     Minute { thread: usize },
-    /// What threads counted is folded.
+    /// Folds all sheets.
     Fold,
-    /// What was folded is taken.
+    /// Takes lines.
     Take,
 }
 
@@ -44,7 +44,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn name(who: (u64, u64)) -> (String, String) {
-    // One contract counts everybody together.
+    // One contract counts all keys together.
     let identity = if who.0 == 0 {
         String::new()
     } else {
@@ -172,7 +172,7 @@ proptest! {
             let kept = model.kept.get(&(Step::Hour, *hour, contract.clone(), String::new()));
             prop_assert_eq!(kept.copied().unwrap_or_default(), *counts);
         }
-        // Whoever is counted together has rows on sheets, too.
+        // Keys counted together have rows on sheets, too.
         let has_room = room >= 36;
         for ((step, at, contract, identity), counts) in &model.kept {
             if *step == Step::Minute && !identity.is_empty() {

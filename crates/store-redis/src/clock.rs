@@ -1,4 +1,4 @@
-//! Asks Redis for its time, every now and then.
+//! Queries Redis for its time, at intervals.
 
 use core::time::Duration;
 use std::sync::Weak;
@@ -12,9 +12,9 @@ use crate::engine::EngineInner;
 
 /// How often the clocks are compared.
 const EVERY: Duration = Duration::from_secs(10);
-/// How long to wait for an answer.
+/// Deadline of a comparison.
 const TIME: Duration = Duration::from_secs(1);
-/// Compares clocks from time to time, as long as the engine is there.
+/// Compares clocks until the engine is dropped.
 pub(crate) async fn keep(inner: Weak<EngineInner>) {
     let mut wait = Duration::from_millis(100);
     loop {
@@ -25,7 +25,6 @@ pub(crate) async fn keep(inner: Weak<EngineInner>) {
     }
 }
 
-/// Compares clocks by one question.
 pub(crate) async fn measure<F, A>(call: F) -> Option<ClockComparison>
 where
     F: FnOnce(Cmd) -> A,

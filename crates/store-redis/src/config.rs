@@ -1,59 +1,51 @@
-//! Where Redis is, who we are to it, and how much we ask of it at once.
+//! Addresses, credentials and limits for Redis.
 
 use core::fmt;
 use core::time::Duration;
 
-/// How to reach and use Redis.
 #[derive(Clone)]
 pub struct Config {
-    /// Which servers, and how they belong together.
     pub servers: Servers,
-    /// The ACL user; the default one where absent.
+    /// The ACL user; `None` for the default user.
     pub user: Option<String>,
-    /// The password; none where absent.
     pub password: Option<String>,
     /// The database of a single server or of a primary behind Sentinels; a Cluster has only 0.
     pub database: i64,
-    /// The ACL user for Sentinels, who have users of their own; the default one where absent.
+    /// The ACL user for Sentinels, which have separate users; `None` for the default user.
     pub sentinel_user: Option<String>,
-    /// The password for Sentinels; none where absent.
     pub sentinel_password: Option<String>,
-    /// TLS to the servers, Sentinels among them; plain where absent.
+    /// TLS to servers and Sentinels; `None` for plain TCP.
     pub tls: Option<Tls>,
-    /// Connections to a single server or primary. Requests of all callers share each.
+    /// Connections to a single server or primary. All callers share them.
     pub connections: usize,
-    /// Keys that may be asked about at once; more are [`tollgate_store::Failure::Busy`].
+    /// Bound on keys in flight; beyond it requests get [`tollgate_store::Failure::Busy`].
     pub in_flight_max: usize,
-    /// How long a key is kept after it is as good as fresh, so that nodes whose clocks differ by less agree about it.
+    /// How long a key is kept after it equals an unknown key, so that nodes whose clocks differ by less agree about it.
     pub linger: Duration,
 }
 
-/// Which servers, and how they belong together. Addresses are `host:port`.
+/// Addresses are `host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// One server.
     Single(String),
-    /// Sentinels, and the name by which they know the primary.
     Sentinel {
-        /// The Sentinels.
         sentinels: Vec<String>,
-        /// The primary's name.
         primary: String,
     },
     /// A Cluster, by some of its nodes.
     Cluster(Vec<String>),
 }
 
-/// How to speak TLS. All are PEM.
+/// All in PEM.
 #[derive(Clone, Default)]
 pub struct Tls {
-    /// Who signs the servers' certificates; those the system trusts where absent.
+    /// Certificate authorities; `None` for those of the system.
     pub authority: Option<Vec<u8>>,
-    /// Our certificate and its key, where servers ask for one.
+    /// Client certificate and key.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// An address that is not one.
+/// An invalid address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadAddress(pub &'static str);
 
@@ -74,7 +66,7 @@ impl Config {
         }
     }
 
-    /// What `redis://`, `redis-cluster://` and `redis-sentinel://` mean, or with `rediss` the same with TLS:
+    /// What `redis://`, `redis-cluster://` and `redis-sentinel://` ; with `rediss` the same over TLS:
     ///
     /// ```text
     /// redis[s]://[user:password@]host:port[/database]
@@ -127,7 +119,7 @@ impl Config {
 
 type Login = (Option<String>, Option<String>);
 
-/// What `user:password` says; without a colon it is a password.
+/// Parses `user:password`; without a colon it is a password.
 fn login(who: Option<&str>) -> Result<Login, BadAddress> {
     let Some(who) = who else {
         return Ok((None, None));

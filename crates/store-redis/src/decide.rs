@@ -1,4 +1,4 @@
-//! What is done for the asks of one key: by the script where it can, else read, decided here, and written if unchanged.
+//! Executes the requests of one key: by the script if possible, else read, decided here, and written if unchanged.
 
 use tollgate_limit::{CellError, Instant, KeptState};
 use tollgate_store::{Book, EngineAnswer, Failure, StoreRequest, StoredKey, Verb, Write};
@@ -11,7 +11,7 @@ use crate::name::RedisKey;
 use crate::pack::Packer;
 use crate::reply::{ScriptReply, ScriptStatus};
 
-/// How often other terms are asked for, before the key's time is taken to run away.
+/// How often terms are recomputed, before the key's time counts as running away.
 const TERMS_MAX: usize = 8;
 
 pub(crate) type Answers = Vec<Result<EngineAnswer, Failure>>;
@@ -41,7 +41,7 @@ async fn by_script(
 ) -> Result<Answers, Failure> {
     let mut not_before = Instant::default();
     let lists = lists_of(&asks[0].book);
-    // What needs no decision goes alone.
+    // Unconditional changes go alone.
     let change = asks[0].verb.change(asks[0].now);
     let changes = change.map(|change| told_change(&asks[0].book, &change));
     for _ in 0..TERMS_MAX {
@@ -62,7 +62,7 @@ async fn by_script(
             ScriptStatus::Decided => return checked(inner, asks, &reply, not_before),
             ScriptStatus::Wide => return by_hand(inner, key, asks, Some(reply)).await,
             ScriptStatus::Late => {
-                // As if it had been asked at the time the key is at.
+                // As if requested at the key's own time.
                 not_before = reply.head()?.map_or(not_before, |head| head.at);
                 told = inner.told(asks[0], not_before);
             }
@@ -71,7 +71,7 @@ async fn by_script(
     Err(Failure::Late)
 }
 
-/// What the script's answer means, which must be what this code would have said.
+/// Evaluates the script's answer, and compares it with this code's decision.
 pub(crate) fn checked(
     inner: &EngineInner,
     asks: &[&StoreRequest],
@@ -103,7 +103,7 @@ pub(crate) fn checked(
     Ok(answers)
 }
 
-/// Reads, decides here, and writes if nobody else did; else again. `reply` is what was read already.
+/// Reads, decides here, and writes if unchanged; otherwise repeats. `reply` is the first read.
 async fn by_hand(
     inner: &EngineInner,
     key: RedisKey,
@@ -131,20 +131,20 @@ async fn by_hand(
     }
 }
 
-/// What is kept for a key, whole, as the policies of a book understand it.
+/// The full state of a key, converted to the policies of a book.
 struct State {
     raw: Vec<u8>,
     version: u64,
     found: Option<StoredKey>,
-    /// Where the same is stored in the same form.
+    /// Set if it is stored in the same format.
     stored: Option<StoredKey>,
-    /// Lists that there may be, by their place.
+    /// Indexes of possible lists.
     lists: Vec<usize>,
     is_readable: bool,
 }
 
 impl State {
-    /// What a reply holds; `None` where it changed while the rest was read.
+    /// `None` if the key changed while the rest was read.
     async fn of(
         inner: &EngineInner,
         key: RedisKey,
@@ -187,7 +187,7 @@ impl State {
         Ok(Some(state))
     }
 
-    /// The lists of what is next, as the script takes them: each anew, or zero where it stays.
+    /// The lists of the next state in the script's format: each in full, or zero if unchanged.
     fn lists_of(&self, next: &StoredKey) -> Vec<u8> {
         let mut to = Packer::default();
         to.array(self.lists.len());
@@ -209,7 +209,7 @@ impl State {
         to.into_bytes()
     }
 
-    /// Writes what was asked, if this is still there.
+    /// Writes the change if this state is still current.
     async fn swap(
         &self,
         inner: &EngineInner,
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-/// The lists of a head of another shape; `None` where it is no longer that head.
+/// The lists of a head of another shape; `None` if the head changed.
 async fn other_lists(
     inner: &EngineInner,
     key: RedisKey,
@@ -251,14 +251,14 @@ async fn other_lists(
     Ok(is_same.then_some(reply.lists))
 }
 
-/// The answers to all asks in order, and what is to be written in the end.
+/// The answers to all asks in order, and the final state to write.
 fn applied(asks: &[&StoreRequest], state: &State) -> Result<(Answers, Option<Write>), Failure> {
     let mut found = state.found.clone();
     let mut is_readable = state.is_readable;
     let (mut answers, mut write) = (Vec::with_capacity(asks.len()), None);
     for ask in asks {
         if ask.verb == Verb::Reset {
-            // Also what cannot be read can be forgotten.
+            // A state that cannot be read can still be deleted.
             (found, is_readable) = (None, true);
             write = Some(Write::Forget);
             answers.push(Ok(EngineAnswer::Done));
@@ -284,7 +284,7 @@ fn applied(asks: &[&StoreRequest], state: &State) -> Result<(Answers, Option<Wri
     Ok((answers, write.filter(|_| !is_nothing)))
 }
 
-/// The entries of the policy at `place`; none where it has no list.
+/// The entries of the policy at `place`; empty without a list.
 fn entries_at(found: &StoredKey, place: usize) -> &[(u64, u64)] {
     match found.kept.get(place) {
         Some(KeptState::Entries(entries)) => entries,
@@ -292,7 +292,7 @@ fn entries_at(found: &StoredKey, place: usize) -> &[(u64, u64)] {
     }
 }
 
-/// Places of the policies that have a list.
+/// Indexes of the policies with a list.
 pub(crate) fn lists_of(book: &Book) -> Vec<usize> {
     let policies = book.set().policies().iter().enumerate();
     let listed = policies.filter(|(_, policy)| kind(policy) >= LOG);
@@ -302,7 +302,7 @@ pub(crate) fn lists_of(book: &Book) -> Vec<usize> {
 pub(crate) const fn cost(ask: &StoreRequest) -> u64 {
     match ask.verb {
         Verb::Check { cost, .. } => cost.tokens(),
-        // Not for the script.
+        // Not executed by the script.
         Verb::Charge(_) | Verb::Refund(_) | Verb::Settle { .. } | Verb::Reset | Verb::Show => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! How a connection is made: to one server, to whoever the Sentinels call the primary, or to a Cluster.
+//! Opens connections: to one server, to the primary that Sentinels name, or to a Cluster.
 
 use core::time::Duration;
 
@@ -13,12 +13,11 @@ use tokio::sync::Mutex;
 use crate::config::{Config, Servers, Tls};
 use crate::link::RedisConnection;
 
-/// How long a server may take to let us in.
+/// How long a server may take to accept a login.
 const CONNECT_TIME: Duration = Duration::from_secs(1);
-/// How long a Cluster's connection tries by itself. Asks have their own, shorter time.
+/// How long a Cluster's connection retries by itself. Requests have shorter deadlines.
 const CLUSTER_TIME: Duration = Duration::from_secs(2);
 
-/// Makes connections.
 pub(crate) enum Dialer {
     Single(Client),
     /// It remembers which Sentinel answered last.
@@ -27,10 +26,10 @@ pub(crate) enum Dialer {
 }
 
 impl Dialer {
-    /// What a configuration says; nothing is connected yet.
+    /// Does not connect yet.
     pub(crate) fn new(config: &Config) -> RedisResult<Self> {
         if config.tls.is_some() {
-            // Somebody else may have chosen already, which is as good.
+            // Another provider may already be installed, which is fine.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         match &config.servers {
@@ -43,13 +42,13 @@ impl Dialer {
         }
     }
 
-    /// Whether a server that takes no writes means that another one does.
+    /// Whether a read-only server means that another one is the primary.
     pub(crate) const fn follows_primary(&self) -> bool {
         matches!(self, Self::Sentinel(_))
     }
 
     pub(crate) async fn dial(&self) -> RedisResult<RedisConnection> {
-        // Asks bring their own time.
+        // Requests have their own deadlines.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIME))
             .set_response_timeout(None);

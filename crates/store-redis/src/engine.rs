@@ -1,4 +1,4 @@
-//! The engine: asks in, answers out, everything within the time given.
+//! The engine: requests in, answers out, everything within the deadline.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) struct EngineInner {
 }
 
 impl Redis {
-    /// Begins to connect; asks fail until that is done, for which [`Self::tried`] waits. Must be called within a
+    /// Connects in the background; requests fail until then, for which [`Self::tried`] waits. Must be called within a
     /// runtime.
     pub fn open(config: &Config) -> RedisResult<Self> {
         let dialer = Arc::new(Dialer::new(config)?);
@@ -73,34 +73,32 @@ impl Redis {
         Ok(Self { inner })
     }
 
-    /// Whether all connections are up.
     pub fn is_up(&self) -> bool {
         self.inner.links.iter().all(|link| link.is_up())
     }
 
-    /// Waits until every connection is up or was tried for once, for at most so long. Says whether all are up.
+    /// Waits at most `time` until every connection is up or has failed once. Returns whether all are up.
     pub async fn tried(&self, time: Duration) -> bool {
         let tried = async {
             while !self.inner.links.iter().all(|link| link.is_tried()) {
                 sleep(LOOK).await;
             }
         };
-        // Whoever is still on the way is not up.
+        // Connections in progress count as not up.
         let _ = timeout(time, tried).await;
         self.is_up()
     }
 
-    /// What was counted.
     pub fn figures(&self) -> &RedisFigures {
         &self.inner.figures
     }
 
-    /// Keys that are being asked about.
+    /// Keys in flight.
     pub fn in_flight(&self) -> usize {
         self.inner.lanes.flights()
     }
 
-    /// How often a connection was tried or made.
+    /// Counts attempts to connect.
     pub fn dials(&self) -> u64 {
         self.inner.links.iter().map(|link| link.dials()).sum()
     }
@@ -141,7 +139,7 @@ impl Engine for Redis {
             }
             answers.push(Some(receiver));
         }
-        // Only now, so that asks of this batch for one key go together.
+        // Only now, so that requests of this batch for one key share a call.
         for keys in firsts.chunks(if self.inner.has_all { TOGETHER_MAX } else { 1 }) {
             tokio::spawn(fly_together(Arc::clone(&self.inner), keys.to_vec()));
         }
@@ -181,7 +179,7 @@ impl Engine for Redis {
     }
 }
 
-/// Asks for one key until nobody waits for it, first for this group.
+/// Calls for one key until no request waits for it; this group is the first.
 async fn fly(inner: Arc<EngineInner>, key: RedisKey, group: Group) {
     let mut next = Some(group);
     while let Some(mut group) = next {
@@ -198,7 +196,7 @@ async fn fly(inner: Arc<EngineInner>, key: RedisKey, group: Group) {
     }
 }
 
-/// Asks for keys that nobody asks for yet: once for all that can go together, and for the others each alone.
+/// Calls for keys that are not in flight yet: one call for all that can be combined, and one for each other.
 async fn fly_together(inner: Arc<EngineInner>, keys: Vec<RedisKey>) {
     let alone = |key, group| drop(tokio::spawn(fly(Arc::clone(&inner), key, group)));
     let mut together = Together::default();
@@ -230,7 +228,7 @@ async fn fly_together(inner: Arc<EngineInner>, keys: Vec<RedisKey>) {
             Some(failure) => Some(Err(failure.clone())),
             None => said.next().flatten(),
         };
-        // What the script leaves to us is asked for again, alone.
+        // What the script cannot decide is repeated alone.
         let Some(said) = said else {
             alone(key, group);
             continue;
@@ -242,7 +240,7 @@ async fn fly_together(inner: Arc<EngineInner>, keys: Vec<RedisKey>) {
     }
 }
 
-/// How long somebody waits.
+/// The latest deadline of the groups.
 fn until<'g>(groups: impl IntoIterator<Item = &'g Group>) -> Instant {
     let waiting = groups.into_iter().flat_map(|group| &group.waiting);
     let deadline = waiting.map(|waiting| waiting.deadline).max();
@@ -256,7 +254,7 @@ fn deliver(
     match said {
         Ok(said) => {
             for (to, said) in answers.into_iter().zip(said) {
-                // Who has gone does not mind.
+                // The caller may have stopped waiting.
                 let _ = to.send(said);
             }
         }
@@ -268,7 +266,7 @@ fn deliver(
     }
 }
 
-/// Takes the answer's way out of a waiting ask, leaving one that leads nowhere.
+/// Takes the sender out of a waiting request, leaving a closed one.
 fn answer_of(waiting: &mut WaitingAsk) -> oneshot::Sender<Result<EngineAnswer, Failure>> {
     core::mem::replace(&mut waiting.answer, oneshot::channel().0)
 }
@@ -278,7 +276,6 @@ impl EngineInner {
         &self.links[key.spread() % self.links.len()]
     }
 
-    /// What comes of a call for a key, unless the time is up before.
     async fn within<T>(
         &self,
         key: RedisKey,
@@ -311,7 +308,7 @@ impl EngineInner {
         ScriptReply::read(value)
     }
 
-    /// Runs the script for several keys, of which `key` is one.
+    /// `key` is one of the keys, for routing.
     pub(crate) async fn decide_many(
         &self,
         key: RedisKey,
@@ -343,7 +340,7 @@ impl EngineInner {
         Ok(value == Value::Int(1))
     }
 
-    /// Sees to it that the shape of a book can be read by others.
+    /// Stores the shape of a book for other nodes.
     pub(crate) async fn know_shape(&self, book: &Book) -> Result<(), Failure> {
         if !self.shapes.is_due(book.shape_id()) {
             return Ok(());
@@ -355,7 +352,7 @@ impl EngineInner {
         Ok(())
     }
 
-    /// The text of a shape, where somebody wrote it.
+    /// `None` if the shape is not stored.
     pub(crate) async fn shape(&self, id: u64) -> Result<Option<String>, Failure> {
         let mut command = redis::cmd("GET");
         command.arg(name::shape(id));
@@ -365,7 +362,6 @@ impl EngineInner {
         }
     }
 
-    /// Asks for the time there.
     pub(crate) async fn measure_clock(&self, time: Duration) {
         let link = &self.links[0];
         let measured = tokio::time::timeout(
@@ -389,7 +385,7 @@ impl EngineInner {
         self.eval(key, script, &names, arguments).await
     }
 
-    /// Runs a script over keys that are called so.
+    /// Runs a script over these key names.
     pub(crate) async fn eval(
         &self,
         key: RedisKey,
@@ -432,5 +428,5 @@ impl EngineInner {
     }
 }
 
-/// How often it is looked whether connections are up, when somebody waits for it.
+/// Poll interval of [`Redis::tried`].
 const LOOK: Duration = Duration::from_millis(1);

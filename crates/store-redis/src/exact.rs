@@ -1,4 +1,4 @@
-//! What the script is told of the policies, and why none of its steps rounds.
+//! The arguments of the script, and why none of its steps rounds.
 //!
 //! Lua counts in doubles. They hold every whole number up to 2^53 (9.007e15) exactly, and the nearest double of a
 //! larger result is never below 2^53. Call a number *narrow* below 9e15. The script works with these:
@@ -9,22 +9,22 @@
 //!   make a difference in nanoseconds below 2^53. Times the refill that may round, but only where it is 2^53 or more,
 //!   and then more than `spent` either way. A cost above the burst never passes; up to it, `cost * grain` is at most
 //!   the depth. It is compared with `top - spent`, a difference of narrow numbers, and what is added when it fits stays
-//!   within `top`. Where there is no top, the sum is looked at first, and a wide one is not for the script.
+//!   within `top`. Without a top, the sum is checked first, and a wide one is not for the script.
 //! - **Windows and entries**: counts and limits are narrow; a cost is compared with `limit - count`, and added where it
 //!   fits.
 //! - **Weighted windows** compare `previous * left` with `room * period`: up to 53 and 62 bits each. As doubles both
 //!   are right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise
-//!   both are worked out in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod`
+//!   both are computed in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod`
 //!   and the division of a multiple are exact.
-//! - **Changes** that need no decision keep to the same: whatever they would make wide is not for the script, nor are
+//! - **Changes** without a decision follow the same rules: whatever they would make wide is not for the script, nor are
 //!   charges to weighted windows that debts are bounded in, as long as the window before counts, and logs that would
 //!   have to be pruned.
-//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh
-//!   one.
+//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long equals an unknown
+//!   key.
 //!
-//! Whatever is wide is a string in the head, and at a string the script hands the decision to `Book::apply`, as it does
-//! for states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, nor for
-//! decisions those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
+//! Wide numbers are strings in the head, and at a string the script leaves the decision to `Book::apply`, as it does
+//! for states of other shapes. The script is not used for contracts with a policy that is wide by its configuration,
+//! nor for decisions of those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
 //! production too.
 
 use tollgate_limit::{Algorithm, Instant, Lot, Policy, RequestTerms};
@@ -33,30 +33,29 @@ use tollgate_store::{Book, StoreChange, StoreRequest, Verb};
 use crate::head::{BUCKET, LOG, SLICES, WEIGHTED, WINDOW};
 use crate::pack::Packer;
 
-/// Numbers below this and their differences are exact in Lua, with some room to add seconds.
+/// Numbers below this and their differences are exact in Lua, with margin to add seconds.
 pub(crate) const NARROW: u64 = 9_000_000_000_000_000;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The policies of a book, as the script takes them at some instant.
+/// The policies of a book at some instant, in the script's format.
 #[derive(PartialEq, Eq)]
 pub(crate) struct PackedPolicies {
     packed: Packer,
     numbers: usize,
-    /// The first and the first later nanosecond for which they hold.
+    /// Validity in nanoseconds: start, and exclusive end.
     since: u64,
     until: u128,
     head: [u64; 4],
 }
 
-/// Seconds and nanoseconds of a number of nanoseconds.
 pub(crate) fn seconds(nanos: u128) -> (u64, u64) {
     let whole = u64::try_from(nanos / SECOND).unwrap_or(NARROW);
     let rest = u64::try_from(nanos % SECOND).unwrap_or(0);
     (whole, rest)
 }
 
-/// The kind of a policy in heads.
+/// The number of a kind in heads.
 pub(crate) fn kind(policy: &Policy) -> u64 {
     match policy.config().algorithm {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => BUCKET,
@@ -67,7 +66,7 @@ pub(crate) fn kind(policy: &Policy) -> u64 {
     }
 }
 
-/// Whether the script can count by these policies.
+/// Whether the script can compute with these policies.
 pub(crate) fn is_narrow(book: &Book) -> bool {
     book.set().policies().iter().all(|policy| {
         let config = policy.config();
@@ -90,7 +89,7 @@ fn narrow(number: u128) -> bool {
     number < u128::from(NARROW)
 }
 
-/// What the script is told of a change that needs no decision.
+/// The script's argument for an unconditional change.
 pub(crate) fn told_change(book: &Book, change: &StoreChange) -> Vec<u8> {
     let policies = book.set().policies();
     let mut packed = Packer::default();
@@ -108,7 +107,7 @@ pub(crate) fn told_change(book: &Book, change: &StoreChange) -> Vec<u8> {
         let most = policy.owed_max().and_then(|most| u64::try_from(most).ok());
         match most.filter(|most| *most < NARROW) {
             Some(most) => packed.number(most),
-            // What is wider does not bind what is narrow.
+            // A wide bound never binds narrow numbers.
             None => packed.minus_one(),
         }
     }
@@ -116,7 +115,6 @@ pub(crate) fn told_change(book: &Book, change: &StoreChange) -> Vec<u8> {
 }
 
 impl Packer {
-    /// A request: its time, and what it costs.
     pub(crate) fn request(&mut self, now: Instant, cost: u64) {
         let (seconds, nanos) = seconds(u128::from(now.as_nanos()));
         self.number(seconds);
@@ -127,7 +125,7 @@ impl Packer {
 }
 
 impl PackedPolicies {
-    /// What to tell of the policies for an ask, not before `not_before`.
+    /// The policies for a request, at `not_before` or later.
     pub(crate) fn to_ask(ask: &StoreRequest, not_before: Instant, linger_ms: u64) -> Self {
         let lot = match ask.verb {
             Verb::Check { lot, .. } => lot,
@@ -140,7 +138,7 @@ impl PackedPolicies {
         Self::of(&ask.book, lot, now.max(not_before), linger_ms)
     }
 
-    /// What to tell of the policies for a key's place in a roll-out at `now`.
+    /// The policies for a key's rollout bucket at `now`.
     fn of(book: &Book, lot: Lot, now: Instant, linger_ms: u64) -> Self {
         let mut told = Self {
             packed: Packer::default(),
@@ -158,12 +156,11 @@ impl PackedPolicies {
         told
     }
 
-    /// Whether they hold at `now`.
     pub(crate) fn holds(&self, now: Instant) -> bool {
         now.as_nanos() >= self.since && u128::from(now.as_nanos()) < self.until
     }
 
-    /// The whole argument of the script, for requests of such times and costs.
+    /// The script's argument, with these requests.
     pub(crate) fn argument(
         &self,
         requests: impl ExactSizeIterator<Item = (Instant, u64)>,
@@ -175,12 +172,12 @@ impl PackedPolicies {
         whole.into_bytes()
     }
 
-    /// The same without requests, which are told apart.
+    /// The same without requests, which are a separate argument.
     pub(crate) fn terms(&self) -> Vec<u8> {
         self.before(0).into_bytes()
     }
 
-    /// What comes before so many more numbers.
+    /// The head of an array with `more` further numbers.
     fn before(&self, more: usize) -> Packer {
         let mut whole = Packer::default();
         whole.array(5 + self.numbers + more);

@@ -1,9 +1,8 @@
-//! What an error of Redis, or of the way to it, says about an ask.
+//! What an error of Redis, or of the connection, means for a request.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use tollgate_store::Failure;
 
-/// The failure that an error is.
 pub(crate) fn of(error: &RedisError) -> Failure {
     if let Some(failure) = by_code(error.code().unwrap_or_default(), error) {
         return failure;
@@ -29,7 +28,7 @@ pub(crate) fn of(error: &RedisError) -> Failure {
     }
 }
 
-/// Whether an error means that the connection is of no more use.
+/// Whether an error means that the connection is unusable.
 pub(crate) fn ends_connection(error: &RedisError) -> bool {
     error.is_unrecoverable_error() && !error.is_timeout()
 }
@@ -47,7 +46,7 @@ fn by_code(code: &str, error: &RedisError) -> Option<Failure> {
     }
 }
 
-/// Whether it says that somebody is not who they should be. In a Cluster, only words are left of why no node was
+/// Whether it is about authentication. In a Cluster, only the text is left of why no node was
 /// reached.
 fn is_about_us(error: &RedisError) -> bool {
     let text = error.to_string().to_lowercase();
@@ -56,7 +55,7 @@ fn is_about_us(error: &RedisError) -> bool {
         .any(|word| text.contains(word))
 }
 
-/// The first line of what it says; Redis names commands and codes in it, never secrets.
+/// The first line of the message; Redis names commands and codes in it, never secrets.
 fn text(error: &RedisError) -> String {
     const CHARS_MAX: usize = 200;
     error

@@ -2,7 +2,6 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters.
 #[derive(Debug, Default)]
 pub struct RedisFigures {
     calls: AtomicU64,
@@ -14,12 +13,12 @@ pub struct RedisFigures {
 }
 
 impl RedisFigures {
-    /// Calls for a key, each with all that waited for it.
+    /// Calls for a key, each with all requests that waited for it.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Asks that these calls carried.
+    /// Requests in these calls.
     pub fn asks(&self) -> u64 {
         self.asks.load(Ordering::Relaxed)
     }
@@ -29,17 +28,17 @@ impl RedisFigures {
         self.by_hand.load(Ordering::Relaxed)
     }
 
-    /// Writes of that kind that came too late and were decided again.
+    /// Of these, writes that lost a race and were decided again.
     pub fn swaps_lost(&self) -> u64 {
         self.swaps_lost.load(Ordering::Relaxed)
     }
 
-    /// Times that a server had to be told a script again.
+    /// Times that a script had to be loaded again.
     pub fn scripts_lost(&self) -> u64 {
         self.scripts_lost.load(Ordering::Relaxed)
     }
 
-    /// Decisions of the script that were not ours. Anything but zero is a defect.
+    /// Decisions of the script that differ from this code's. Anything but zero is a bug.
     pub fn disagreements(&self) -> u64 {
         self.disagreements.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! What is kept in Redis for a key, as bytes: one head, and a list for each policy that remembers entries.
+//! The format of a key's state in Redis: one head, and a list for each policy that remembers entries.
 //!
-//! The head says by itself what its numbers are, so that it can be read without the policies that wrote it. Numbers
-//! that Lua could not hold exactly are strings of digits, at which the script gives the decision to Rust. Not here: who
-//! writes.
+//! The head is self-describing, so that it can be read without the policies that wrote it. Numbers
+//! that Lua could not hold exactly are strings of digits, at which the script leaves the decision to Rust. Not here:
+//! writing.
 
 use tollgate_limit::{Instant, KeptState};
 use tollgate_store::StoredKey;
@@ -16,11 +16,10 @@ pub(crate) const WEIGHTED: u64 = 3;
 pub(crate) const LOG: u64 = 4;
 pub(crate) const SLICES: u64 = 5;
 
-/// A head, read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredHead {
     pub(crate) version: u64,
-    /// Number of the shape that the policies had.
+    /// The number of the policies' shape.
     pub(crate) shape: u64,
     pub(crate) at: Instant,
     pub(crate) slots: Vec<HeadSlot>,
@@ -34,7 +33,7 @@ pub(crate) enum HeadSlot {
     Listed(Listed),
 }
 
-/// What a head says of a list.
+/// The part of a list in the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) kind: u64,
@@ -47,7 +46,7 @@ pub(crate) struct Listed {
 type Entry = (u64, u64);
 
 impl StoredHead {
-    /// Reads a head; `None` where it is not one.
+    /// `None` if it does not parse.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = Unpacker(bytes);
         let Packed::Array(_) = from.value()? else {
@@ -67,7 +66,7 @@ impl StoredHead {
         })
     }
 
-    /// The places of the policies that have a list.
+    /// Indexes of the policies with a list.
     pub(crate) fn lists(&self) -> impl Iterator<Item = usize> + '_ {
         let listed = |(_, slot): &(usize, &HeadSlot)| matches!(slot, HeadSlot::Listed(_));
         self.slots
@@ -77,11 +76,11 @@ impl StoredHead {
             .map(|(place, _)| place)
     }
 
-    /// The whole state, given each list from its oldest entry on.
+    /// The full state, given each list from its oldest entry on.
     ///
-    /// A list may end early: whatever is missing of its sum then counts at its newest time, which says the same to
-    /// every question but "when have the missing ones gone", and the script cuts no list that this is asked of. With
-    /// `whole` lists, one that does not have what the head says was lost, and its entries with it.
+    /// A list may end early: the rest of its sum then counts at its newest time, which gives the same answer to
+    /// every question but "when do the missing ones expire", and the script cuts no list for that question. With
+    /// `whole` lists, one that differs from the head was lost, with its entries.
     pub(crate) fn found(&self, lists: &[Vec<Entry>], whole: bool) -> StoredKey {
         let mut lists = lists.iter();
         let kept = self.slots.iter().map(|slot| match slot {
@@ -118,7 +117,7 @@ impl Listed {
     }
 }
 
-/// The head of a state, as bytes. `kinds` are those of the policies.
+/// `kinds` are those of the policies.
 pub(crate) fn write(version: u64, shape: u64, found: &StoredKey, kinds: &[u64]) -> Vec<u8> {
     let mut to = Packer::default();
     let length = |kept: &KeptState| match kept {
@@ -152,7 +151,6 @@ pub(crate) fn write(version: u64, shape: u64, found: &StoredKey, kinds: &[u64]) 
     to.into_bytes()
 }
 
-/// One entry of a list, as bytes.
 pub(crate) fn write_entry(time: u64, cost: u64) -> Vec<u8> {
     let mut to = Packer::default();
     put_time(&mut to, time);
@@ -160,7 +158,7 @@ pub(crate) fn write_entry(time: u64, cost: u64) -> Vec<u8> {
     to.into_bytes()
 }
 
-/// Reads an entry; `None` where it is not one.
+/// `None` if it does not parse.
 pub(crate) fn read_entry(bytes: &[u8]) -> Option<Entry> {
     let mut from = Unpacker(bytes);
     let time = time(&mut from)?;

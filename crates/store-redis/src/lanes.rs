@@ -1,6 +1,6 @@
-//! Who waits for which key: one call at a time for each, and whoever comes meanwhile goes with the next.
+//! Requests by key: one call at a time for each, and requests that arrive meanwhile share the next.
 //!
-//! So a hot key costs as many calls as there are ways there and back, however many ask. Not here: the calls.
+//! So a hot key costs one call per round trip, for any number of requests. Not here: the calls.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{BTreeMap, VecDeque};
@@ -14,37 +14,36 @@ use tollgate_store::{EngineAnswer, Failure, StoreRequest, Verb};
 use crate::exact::{PackedPolicies, is_narrow};
 use crate::name::RedisKey;
 
-/// The most asks that one call takes along.
+/// The most requests of one call.
 pub(crate) const GROUP_MAX: usize = 256;
-/// The most asks that wait for one key; more are busy.
+/// The most requests that wait for one key; beyond it they are refused as busy.
 const WAITING_MAX: usize = 4096;
 const SHARDS: usize = 16;
 
-/// An ask that waits for its answer.
 pub(crate) struct WaitingAsk {
     pub(crate) ask: StoreRequest,
     pub(crate) deadline: Instant,
     pub(crate) answer: oneshot::Sender<Result<EngineAnswer, Failure>>,
 }
 
-/// Asks for one key that go together, in order, by one book.
+/// Requests for one key that share a call, in order, with one book.
 pub(crate) struct Group {
     pub(crate) waiting: Vec<WaitingAsk>,
-    /// What to tell the script; `None` where it is not for the script.
+    /// `None` if the script cannot execute it.
     pub(crate) told: Option<PackedPolicies>,
 }
 
-/// What becomes of an ask that came.
+/// The outcome of [`Lanes::enter`].
 pub(crate) enum Entered {
-    /// It is the first for its key: somebody has to fly.
+    /// It is the first for its key: the caller must start a call.
     First,
-    /// It goes with the next call.
+    /// It joins the next call.
     Queued,
-    /// There are too many.
+    /// Too many are waiting.
     Busy,
 }
 
-/// The keys that are being asked about.
+/// The keys in flight.
 pub(crate) struct Lanes {
     shards: [Mutex<BTreeMap<RedisKey, VecDeque<WaitingAsk>>>; SHARDS],
     flights: AtomicUsize,
@@ -53,7 +52,6 @@ pub(crate) struct Lanes {
 }
 
 impl Group {
-    /// What is asked.
     pub(crate) fn asks(&self) -> impl Iterator<Item = &StoreRequest> {
         self.waiting.iter().map(|waiting| &waiting.ask)
     }
@@ -69,7 +67,6 @@ impl Lanes {
         }
     }
 
-    /// Takes an ask in.
     pub(crate) fn enter(&self, key: RedisKey, waiting: WaitingAsk) -> Entered {
         let mut lanes = self.shard(key).lock();
         if let Some(lane) = lanes.get_mut(&key) {
@@ -87,12 +84,12 @@ impl Lanes {
         Entered::First
     }
 
-    /// The next to go for a key; `None` where nobody waits, and then the key's lane is closed.
+    /// The next group of a key; `None` closes the key's lane, as no request waits.
     pub(crate) fn next(&self, key: RedisKey) -> Option<Group> {
         let mut lanes = self.shard(key).lock();
         let lane = lanes.get_mut(&key)?;
         let now = Instant::now();
-        // Nobody wants their answers any more.
+        // Their callers stopped waiting.
         while lane
             .pop_front_if(|first| first.deadline <= now || first.answer.is_closed())
             .is_some()
@@ -105,7 +102,7 @@ impl Lanes {
         Some(group(lane, self.linger_ms))
     }
 
-    /// How many keys are being asked about.
+    /// Keys in flight.
     pub(crate) fn flights(&self) -> usize {
         self.flights.load(Ordering::Relaxed)
     }
@@ -115,7 +112,7 @@ impl Lanes {
     }
 }
 
-/// The first that can go together.
+/// The first requests that can share a call.
 fn group(lane: &mut VecDeque<WaitingAsk>, linger_ms: u64) -> Group {
     let first = lane.front().map(|first| first.ask.clone());
     let told = first.as_ref().and_then(|ask| told(ask, linger_ms));

@@ -1,4 +1,4 @@
-//! Ledgers in Redis: one key each, eight bytes that say which state it is, and the bytes. One script loads it with the
+//! Ledgers in Redis: one key each, eight bytes of version, and the bytes. One script loads it with the
 //! time, one swaps it.
 //!
 //! Not here: what the bytes mean.
@@ -12,14 +12,13 @@ use tollgate_store::{Failure, LedgerVersion, LoadedLedger, Swap, Swapped};
 use crate::engine::EngineInner;
 use crate::name::RedisKey;
 
-/// The ledger of a key, and the server's time.
 pub(crate) async fn load(inner: &EngineInner, key: RedisKey) -> Result<LoadedLedger, Failure> {
     let script = &inner.scripts.load_ledger;
     let value = inner.eval(key, script, &[key.ledger()], &[]).await?;
     loaded(&value).ok_or_else(|| Failure::Broken("what is kept as a ledger is none".into()))
 }
 
-/// Writes a ledger, if nobody did since.
+/// Writes a ledger, if it is unchanged since.
 pub(crate) async fn swap(
     inner: &EngineInner,
     key: RedisKey,
@@ -68,5 +67,5 @@ fn loaded(value: &Value) -> Option<LoadedLedger> {
     }
 }
 
-/// A hundred years, beyond which nothing need be kept and Redis takes no times.
+/// A hundred years; Redis refuses much longer times.
 const KEEP_MAX_MS: u128 = 100 * 366 * 86_400_000;

@@ -1,6 +1,6 @@
-//! Connections: made in the background, used by many at once, dropped when of no more use.
+//! Connections: opened in the background, shared by many callers, dropped when broken.
 //!
-//! An ask never waits for a connection to be made: where there is none, that is its answer. Not here: what is sent.
+//! A request never waits for a connection: without one it fails at once. Not here: what is sent.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
@@ -20,22 +20,20 @@ use crate::failure;
 
 /// How long one attempt to connect may take.
 const DIAL_TIME: Duration = Duration::from_secs(2);
-/// The waits between attempts: the first, and the longest.
+/// Waits between attempts: the first, and the longest.
 const WAIT_MIN: Duration = Duration::from_millis(20);
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// A connection on which asks ran out of time and nothing came back for so long is taken for dead.
+/// A connection on which requests timed out and nothing arrived for so long counts as dead.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// A connection, once made.
 #[derive(Clone)]
 pub(crate) enum RedisConnection {
-    /// To one server.
     Server(MultiplexedConnection),
-    /// To all servers of a Cluster; it looks after its own.
+    /// To all servers of a Cluster; it manages its own.
     Cluster(ClusterConnection),
 }
 
-/// One connection that is made again whenever it is lost.
+/// One connection that is reopened whenever it is lost.
 pub(crate) struct RedisLink {
     current: ArcSwapOption<RedisConnection>,
     /// Why there is none.
@@ -45,13 +43,12 @@ pub(crate) struct RedisLink {
     /// Whether the first attempt to connect is over.
     is_tried: AtomicBool,
     start: Instant,
-    /// When something came back last, in milliseconds since the start.
+    /// Time of the last answer, in milliseconds since the start.
     heard_ms: AtomicU64,
     dials: AtomicU64,
 }
 
 impl RedisLink {
-    /// Begins to connect.
     pub(crate) fn open(dialer: Arc<Dialer>) -> Arc<Self> {
         let link = Arc::new(Self {
             current: ArcSwapOption::empty(),
@@ -67,29 +64,26 @@ impl RedisLink {
         link
     }
 
-    /// Ends the background task.
     pub(crate) fn close(&self) {
         self.is_over.store(true, Ordering::Release);
         self.current.store(None);
         self.wanted.notify_one();
     }
 
-    /// Whether there is a connection.
     pub(crate) fn is_up(&self) -> bool {
         self.current.load().is_some()
     }
 
-    /// Whether the first attempt to connect is over.
     pub(crate) fn is_tried(&self) -> bool {
         self.is_tried.load(Ordering::Acquire)
     }
 
-    /// How often a connection was made or tried to be.
+    /// Counts attempts to connect.
     pub(crate) fn dials(&self) -> u64 {
         self.dials.load(Ordering::Relaxed)
     }
 
-    /// Sends one command and waits for its answer, however long that takes.
+    /// Sends one command and waits for its answer, without a deadline.
     pub(crate) async fn call(&self, command: &Cmd) -> Result<Value, Error> {
         let Some(connection) = self.current.load_full() else {
             return Err(Error::Down(self.why.lock().clone()));
@@ -115,7 +109,7 @@ impl RedisLink {
         }
     }
 
-    /// An ask ran out of time: a connection that has been silent for long is made anew.
+    /// Call after a timeout: reopens a connection that has been silent for long.
     pub(crate) fn timed_out(&self) {
         let silence = self
             .now_ms()
@@ -127,7 +121,7 @@ impl RedisLink {
         }
     }
 
-    /// What it leads to is not what is wanted: somebody else is the primary by now.
+    /// Reopens the connection: the server is not the primary any more.
     pub(crate) fn renew(&self, why: Failure) {
         if let Some(connection) = self.current.load_full() {
             self.lose(&connection, why);
@@ -154,11 +148,10 @@ impl RedisLink {
     }
 }
 
-/// Why a command has no answer.
 pub(crate) enum Error {
     /// There is no connection.
     Down(Failure),
-    /// Redis, or the way to it, says no.
+    /// An error of Redis, or of the connection.
     Redis(RedisError),
 }
 
@@ -171,7 +164,6 @@ impl Error {
     }
 }
 
-/// Connects whenever there is no connection.
 async fn keep(link: Arc<RedisLink>, dialer: Arc<Dialer>) {
     let mut wait = WAIT_MIN;
     while !link.is_over.load(Ordering::Acquire) {
@@ -193,7 +185,7 @@ async fn keep(link: Arc<RedisLink>, dialer: Arc<Dialer>) {
     }
 }
 
-/// Between half and the whole of a wait, so that many nodes do not come back at once.
+/// Between half and the whole of a wait, so that nodes do not reconnect in step.
 fn jittered(wait: Duration) -> Duration {
     let half = wait / 2;
     let chance = getrandom::u32().unwrap_or(u32::MAX);

@@ -1,8 +1,7 @@
-//! What keys are called in Redis. Everything of one key has one hash tag, so it is in one slot of a Cluster.
+//! Names of keys in Redis. Everything of one key has one hash tag, so it is in one slot of a Cluster.
 
 use tollgate_store::{LedgerId, Name, StoreRequest};
 
-/// A key of a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RedisKey {
     tag: u64,
@@ -33,12 +32,12 @@ impl RedisKey {
         format!("{}:{place}", self.head())
     }
 
-    /// The ledger, which is beside a state and has nothing to do with it.
+    /// The ledger, which is independent of a state.
     pub(crate) fn ledger(&self) -> String {
         format!("{}:ledger", self.head())
     }
 
-    /// Some number that spreads keys.
+    /// A number that distributes keys over connections.
     #[allow(clippy::cast_possible_truncation)] // the low bits spread as well as all of them
     pub(crate) const fn spread(&self) -> usize {
         self.tag as usize ^ self.name.0 as usize

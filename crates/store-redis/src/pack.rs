@@ -1,8 +1,7 @@
-//! As much of `MessagePack` as the scripts speak: whole numbers, strings, and flat or nested arrays.
+//! The part of `MessagePack` that the scripts use: whole numbers, strings, and flat or nested arrays.
 //!
-//! Not here: maps, floats, negative numbers; whoever sends one is not our script.
+//! Not here: maps, floats, negative numbers; the scripts send none.
 
-/// Writes values one after another.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct Packer(Vec<u8>);
 
@@ -21,13 +20,13 @@ impl Packer {
         }
     }
 
-    /// The one negative number there is, for "without bound".
+    /// The only negative number, for "without bound".
     pub(crate) fn minus_one(&mut self) {
         self.0.push(0xFF);
     }
 
     pub(crate) fn string(&mut self, bytes: &[u8]) {
-        // Nothing we send comes near 4 GiB.
+        // No argument comes near 4 GiB.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.0.push(0xDB);
         self.0.extend(length.to_be_bytes());
@@ -50,7 +49,6 @@ impl Packer {
     }
 }
 
-/// A value as scripts write it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Packed<'a> {
     Number(u64),
@@ -58,11 +56,10 @@ pub(crate) enum Packed<'a> {
     Array(usize),
 }
 
-/// Reads values one after another.
 pub(crate) struct Unpacker<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Unpacker<'a> {
-    /// The next value; `None` at the end and at anything that is not ours.
+    /// The next value; `None` at the end and for other types.
     pub(crate) fn value(&mut self) -> Option<Packed<'a>> {
         let [kind] = *self.take(1)? else { return None };
         let value = match kind {

@@ -1,18 +1,16 @@
-//! What the scripts answer.
+//! Answers of the scripts.
 
 use redis::Value;
 use tollgate_store::Failure;
 
 use crate::head::{StoredHead, read_entry};
 
-/// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptStatus {
-    /// Decided.
     Decided,
-    /// Not for the script; here is everything.
+    /// Not decided by the script; the reply has the full state.
     Wide,
-    /// The key's time is beyond what the terms hold for.
+    /// The key's time is after the validity of the terms.
     Late,
 }
 
@@ -20,11 +18,11 @@ pub(crate) enum ScriptStatus {
 #[derive(Debug)]
 pub(crate) struct ScriptReply {
     pub(crate) status: ScriptStatus,
-    /// The bytes of the head that was found; none for a key never seen.
+    /// The bytes of the head that was found; none for an unknown key.
     pub(crate) raw: Option<Vec<u8>>,
-    /// For each request whether it was admitted.
+    /// By request.
     pub(crate) admitted: Vec<bool>,
-    /// Entries of each list, oldest first: all of them, or those that matter.
+    /// Entries of each list, oldest first: all of them, or the relevant ones.
     pub(crate) lists: Vec<Vec<(u64, u64)>>,
 }
 
@@ -56,7 +54,7 @@ impl ScriptReply {
         })
     }
 
-    /// An answer that looked at no list.
+    /// An answer without lists.
     pub(crate) fn of(status: u64, raw: Option<Vec<u8>>, verdicts: &[u8]) -> Option<Self> {
         let status = match status {
             0 => ScriptStatus::Decided,
@@ -72,7 +70,7 @@ impl ScriptReply {
         })
     }
 
-    /// The head, where there is one.
+    /// `None` for an unknown key.
     pub(crate) fn head(&self) -> Result<Option<StoredHead>, Failure> {
         let Some(raw) = &self.raw else {
             return Ok(None);

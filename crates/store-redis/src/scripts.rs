@@ -1,15 +1,13 @@
-//! The scripts that run in Redis, by the name it knows them by once it has seen them.
+//! The scripts that run in Redis, called by digest once loaded.
 
 use std::borrow::Cow;
 
-/// A script.
 pub(crate) struct Script {
     pub(crate) text: Cow<'static, str>,
     /// The digest that `EVALSHA` takes.
     pub(crate) sha: String,
 }
 
-/// All of them.
 pub(crate) struct Scripts {
     /// Decides and writes.
     pub(crate) decide: Script,
@@ -21,7 +19,7 @@ pub(crate) struct Scripts {
     pub(crate) swap: Script,
     /// Shows a ledger.
     pub(crate) load_ledger: Script,
-    /// Writes a ledger if nobody did.
+    /// Writes a ledger if unchanged.
     pub(crate) swap_ledger: Script,
 }
 

@@ -1,4 +1,4 @@
-//! Which shapes this process has written down, and when: again from time to time, lest somebody emptied the database.
+//! Shapes that this process has stored, and when: stored again at intervals, as the database may have been flushed.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ impl Shapes {
 
     pub(crate) fn written(&self, id: u64) {
         let mut shapes = self.0.write();
-        // Those of contracts that are gone.
+        // Drops those of removed contracts.
         shapes.retain(|_, at| at.elapsed() < 2 * AGAIN_AFTER);
         shapes.insert(id, Instant::now());
     }

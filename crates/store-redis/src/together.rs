@@ -1,6 +1,6 @@
-//! Keys that are decided in one call: by policies that are told once, each with its own requests.
+//! Keys that are decided in one call: policies are sent once, with the requests of each key.
 //!
-//! Where one server has all keys and policies have no lists. Not here: keys that must be decided otherwise (`decide`).
+//! Only if one server has all keys and policies have no lists. Not here: other keys (`decide`).
 
 use tollgate_limit::Instant;
 use tollgate_store::{Failure, StoreRequest};
@@ -13,15 +13,15 @@ use crate::name::RedisKey;
 use crate::pack::{Packed, Packer, Unpacker};
 use crate::reply::{ScriptReply, ScriptStatus};
 
-/// The most keys of one call: nobody else is served by the server meanwhile.
+/// The most keys of one call: the server serves no other client meanwhile.
 pub(crate) const TOGETHER_MAX: usize = 64;
 
-/// Groups of different keys that can go together.
+/// Groups of different keys that can share a call.
 #[derive(Default)]
 pub(crate) struct Together(Vec<(RedisKey, Group)>);
 
 impl Together {
-    /// Takes a group along; gives it back where it cannot be.
+    /// Adds a group; returns it if it cannot be combined.
     pub(crate) fn take(&mut self, key: RedisKey, group: Group) -> Option<Group> {
         let fits = match (self.0.first(), &group.told) {
             (None, Some(_)) => group.asks().next().is_some_and(decides_alone),
@@ -37,22 +37,20 @@ impl Together {
         None
     }
 
-    /// How many keys there are.
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All groups.
     pub(crate) fn each(&self) -> impl Iterator<Item = &Group> {
         self.0.iter().map(|(_, group)| group)
     }
 
-    /// Takes them apart again.
+    /// Separates them again.
     pub(crate) fn apart(self) -> Vec<(RedisKey, Group)> {
         self.0
     }
 
-    /// Asks for all of them: the answers for each key, or nothing where it has to be asked for alone.
+    /// The answers for each key; `None` for a key that must be repeated alone.
     pub(crate) async fn decide(
         &self,
         inner: &EngineInner,
@@ -80,7 +78,7 @@ impl Together {
         Ok(answers.collect())
     }
 
-    /// How many requests each key has, and which.
+    /// Counts and requests by key.
     fn requests(&self) -> Vec<u8> {
         let count: usize = self.each().map(|group| 1 + 3 * group.waiting.len()).sum();
         let mut packed = Packer::default();
@@ -95,12 +93,10 @@ impl Together {
     }
 }
 
-/// Whether it is decided by a head alone.
 fn decides_alone(ask: &StoreRequest) -> bool {
     ask.verb.change(ask.now).is_none() && lists_of(&ask.book).is_empty()
 }
 
-/// Reads the answers for so many keys.
 fn replies(bytes: &[u8], count: usize) -> Option<Vec<ScriptReply>> {
     let mut from = Unpacker(bytes);
     if from.value()? != Packed::Array(count) {

@@ -1,10 +1,9 @@
-//! What an error of a database means to whoever asked.
+//! Maps errors of a database to failures of the engine.
 
 use sqlx::Error;
 use tollgate_sqlite::{DatabaseFault, FileError, why};
 use tollgate_store::Failure;
 
-/// The failure that an error is.
 pub fn of(error: &Error) -> Failure {
     match DatabaseFault::of(error) {
         DatabaseFault::Starting => Failure::Starting,
@@ -19,7 +18,6 @@ pub fn of(error: &Error) -> Failure {
     }
 }
 
-/// The same of a file.
 pub(crate) fn of_file(error: &FileError) -> Failure {
     match error {
         FileError::Sql(error) => of(error),
@@ -27,17 +25,17 @@ pub(crate) fn of_file(error: &FileError) -> Failure {
     }
 }
 
-/// Whether trying again may help at once: others went first.
+/// Whether an immediate retry may help: another transaction won.
 pub(crate) fn is_worth_retrying(error: &Error) -> bool {
     code(error).is_some_and(|code| matches!(code.as_str(), "40001" | "40P01"))
 }
 
-/// Whether the connection is as good as before.
+/// Whether the connection is still usable.
 pub(crate) fn is_of_a_statement(error: &Error) -> bool {
     code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }
 
-/// Whether our tables or functions are not there.
+/// Whether tables or functions are missing.
 pub(crate) fn is_of_the_schema(error: &Error) -> bool {
     code(error).is_some_and(|code| matches!(code.as_str(), "42P01" | "42883"))
 }

@@ -1,20 +1,18 @@
-//! All asks of one key, one after the other over what its row holds: the answers, and what becomes of the row.
+//! Applies all requests of one key in order to its row: the answers, and the change of the row.
 
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
 use tollgate_store::{Book, EngineAnswer, Failure, StoreRequest, StoredKey, Verb, Write};
 
-/// What a row holds.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredRow {
-    /// The number of the shape that wrote it, and its text where that is known.
+    /// The number of the shape that wrote it, and its text if known.
     pub(crate) shape: u64,
     pub(crate) text: Option<String>,
     pub(crate) found: StoredKey,
 }
 
-/// What becomes of a row.
 #[derive(Clone, Debug)]
 pub(crate) enum RowChange {
     Nothing,
@@ -26,7 +24,7 @@ pub(crate) enum RowChange {
     },
 }
 
-/// The answers to asks of one key, in order, and what becomes of its row.
+/// The answers to the requests of one key, in order, and the change of its row.
 pub(crate) fn fold<'a>(
     asks: impl IntoIterator<Item = &'a StoreRequest>,
     mut stored: Option<StoredRow>,
@@ -47,7 +45,7 @@ fn one(
     ask: &StoreRequest,
     stored: &mut Option<StoredRow>,
 ) -> Result<(EngineAnswer, Option<RowChange>), Failure> {
-    // Whatever the row holds, and whether we understand it or not.
+    // Even if the row cannot be read.
     if ask.verb == Verb::Reset {
         let change = stored.take().map(|_| RowChange::Forget);
         return Ok((EngineAnswer::Done, change));
@@ -78,7 +76,7 @@ fn one(
     Ok((next.said, change))
 }
 
-/// What a row says to the policies of an ask.
+/// The row, converted to the policies of a request.
 fn understood(
     ask: &StoreRequest,
     stored: Option<&StoredRow>,

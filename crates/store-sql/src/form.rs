@@ -1,6 +1,6 @@
-//! States as rows have them: one line of whole numbers, the same in both databases.
+//! The format of states in rows: one line of whole numbers, the same in both databases.
 //!
-//! For each policy a number says what follows, the next how many numbers follow, and then come these. Not here: what
+//! For each policy a kind, the count of numbers that follow, and these numbers. Not here: what
 //! they mean.
 
 use std::fmt::Write as _;
@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use tollgate_limit::{Instant, KeptState};
 use tollgate_store::StoredKey;
 
-/// What each policy remembers, as text.
 pub(crate) fn text(kept: &[KeptState]) -> String {
     let mut text = String::from("{");
     for kept in kept {
@@ -31,7 +30,7 @@ pub(crate) fn text(kept: &[KeptState]) -> String {
     text
 }
 
-/// What a row says; `None` where it makes no sense.
+/// `None` if it does not parse.
 pub(crate) fn found(charged: &str, kept: &str) -> Option<StoredKey> {
     let at = Instant::from_nanos(charged.parse().ok()?);
     let kept = kept.strip_prefix('{')?.strip_suffix('}')?;
@@ -58,7 +57,7 @@ pub(crate) fn found(charged: &str, kept: &str) -> Option<StoredKey> {
     Some(StoredKey { at, kept: states })
 }
 
-/// The second from which a state is fresh, rounded up.
+/// The second from which a state is the same as an unknown key, rounded up.
 pub(crate) fn second(fresh_at: Instant) -> i64 {
     i64::try_from(fresh_at.as_nanos().div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
 }

@@ -1,10 +1,12 @@
 //! `PostgreSQL` and `SQLite` as engines that decide for many nodes.
 //!
-//! Both keep one row for each key, in the same table and the same form (`docs/store-sql.md` shows it). [`Postgres`]
-//! decides in the database, one statement for a batch however many nodes ask; [`Sqlite`] decides in this process, one
+//! Both keep one row for each key, in the same table and format (`docs/store-sql.md` shows it). [`Postgres`]
+//! decides in the database, one statement for a batch, for any number of nodes; [`Sqlite`] decides in this process, one
 //! transaction for a batch, for a single node or a few on one machine.
 //!
-//! Deliberately absent: when not to ask (`tollgate-store`), what is answered instead, settings files.
+//! Deliberately absent: the circuit breaker (`tollgate-store`), fallback answers, settings files.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod failure;
 mod fold;

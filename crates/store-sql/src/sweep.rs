@@ -1,19 +1,17 @@
-//! How rows that say nothing any more are dropped, the same for both databases. Not here: the statements.
+//! Deletion of expired rows, the same for both databases. Not here: the statements.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_store::StoreRequest;
 
-/// Rows that are looked at in one go.
+/// Rows of a page.
 pub(crate) const PAGE: i64 = 500;
 
-/// How rows that say nothing any more are dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
-    /// How often.
     pub every: Duration,
-    /// Rows that were written so recently stay, by the clock of the database: a trace may play in another century.
+    /// Rows written within this time, by the clock of the database, stay: a trace may be from another century.
     pub grace: Duration,
 }
 
@@ -32,11 +30,11 @@ impl Sweep {
     }
 }
 
-/// The time by which rows are swept: that of the last ask, whose clock follows no jump of the machine's, or until there
-/// is one that of the start, by the clock that never jumps. A row that only a jumped clock calls fresh stays.
+/// The time for sweeping: that of the last request, whose clock ignores jumps of the machine's, or until there
+/// is one that of the start, by the monotonic clock. A row that is expired only by a jumped clock stays.
 #[derive(Debug)]
 pub(crate) struct Now {
-    /// The second of the last ask; 0 before the first.
+    /// The second of the last request; 0 before the first.
     asked_s: AtomicI64,
     started: Instant,
     started_s: i64,
@@ -51,7 +49,6 @@ impl Now {
         }
     }
 
-    /// These are asked.
     pub(crate) fn hear(&self, asks: &[StoreRequest]) {
         if let Some(ask) = asks.last() {
             self.hear_time(ask.now.as_nanos() / 1_000_000_000);
@@ -63,7 +60,6 @@ impl Now {
         self.asked_s.store(second, Relaxed);
     }
 
-    /// The second that it is.
     pub(crate) fn second(&self) -> i64 {
         self.at(wall_s())
     }
@@ -76,12 +72,12 @@ impl Now {
             }
             asked => asked,
         };
-        // A trace may be asked at a time that is still to come.
+        // Requests of a trace may be in the future.
         known.min(wall_s)
     }
 }
 
-/// The second that it is, by the machine's clock.
+/// By the machine's clock.
 fn wall_s() -> i64 {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! One question to an engine, and its answer.
+//! A request to an engine, and its answer.
 
 use std::sync::Arc;
 
@@ -6,80 +6,68 @@ use tollgate_limit::{Charge, Cost, Instant, Lot, Outcome};
 
 use crate::book::{Book, StoredKey};
 
-/// By what an engine knows a key of a contract: the same on all nodes, and not to be guessed from another.
+/// Identifies a key of a contract in an engine: the same on all nodes, and not derivable from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u128);
 
-/// One question about one key of one contract.
 #[derive(Clone, Debug)]
 pub struct StoreRequest {
-    /// The policies.
     pub book: Arc<Book>,
-    /// The key.
     pub name: Name,
-    /// What to do.
     pub verb: Verb,
-    /// When, by the node's clock; the engine takes the newest time the key was charged at where that is later.
+    /// By the node's clock; the engine uses the key's last charge if that is later.
     pub now: Instant,
 }
 
-/// What to do to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Decide and charge; a cost of zero peeks.
     Check {
-        /// The cost.
         cost: Cost,
-        /// The key's place in a staged roll-out.
+        /// The key's bucket in a staged roll-out.
         lot: Lot,
     },
-    /// Charge without asking.
+    /// Charge without a decision.
     Charge(Cost),
-    /// Give tokens back, the last taken first.
+    /// Give tokens back, the most recent first.
     Refund(Cost),
-    /// Charge the difference to what a receipt says.
-    Settle {
-        /// What was charged.
-        charge: Charge,
-        /// What it should have been.
-        actual: Cost,
-    },
-    /// Forget the key.
+    /// Charge the difference to a receipt.
+    Settle { charge: Charge, actual: Cost },
+    /// Delete the state of the key.
     Reset,
-    /// Show what is remembered, and change nothing.
+    /// Read the state, and change nothing.
     Show,
 }
 
-/// How an engine changes what it keeps for a key without deciding, in plain numbers.
+/// A change of a key's state without a decision, in plain numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreChange {
-    /// What is done.
     pub kind: ChangeKind,
-    /// For how many tokens; zero where nothing changes.
+    /// Zero changes nothing.
     pub tokens: u64,
-    /// When: that of the ask, or of a receipt where that is later.
+    /// The time of the request, or of a receipt if that is later.
     pub now: Instant,
-    /// When the receipt was made; `now` where there is none.
+    /// The time of the receipt; `now` without one.
     pub at: Instant,
-    /// Bits of the policies that are changed.
+    /// Bits of the policies that change.
     charged: u64,
 }
 
-/// What is done without deciding. The numbers are those that engines know it by; zero is a check.
+/// The numbers are part of the engines' protocol; zero is a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// Charge, into debt if need be.
+    /// Charge, into debt if needed.
     Charge = 1,
-    /// Give back what was taken last.
+    /// Refund the most recent charges.
     Refund = 2,
-    /// Charge what a receipt has too little.
+    /// Charge what a receipt lacks.
     Surcharge = 3,
-    /// Give back what a receipt has too much.
+    /// Refund what a receipt charged too much.
     Return = 4,
 }
 
 impl Verb {
-    /// The change that it is at `now`; `None` for what decides, forgets or shows.
+    /// `None` for checks, resets and shows.
     pub fn change(&self, now: Instant) -> Option<StoreChange> {
         let of_all = |kind, cost: Cost| StoreChange {
             kind,
@@ -112,24 +100,22 @@ impl Verb {
 }
 
 impl StoreChange {
-    /// Whether it changes the policy at that place.
+    /// Whether it changes the policy with that index.
     pub const fn is_of(&self, place: usize) -> bool {
         place < 64 && self.charged >> place & 1 == 1
     }
 }
 
-/// What an engine says to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineAnswer {
     /// To a check.
     Outcome {
-        /// The decision and what was charged.
         outcome: Outcome,
-        /// What is remembered of the key from now on, as far as the engine told: for whoever must decide without it.
+        /// The key's new state, as far as the engine returned it: for later decisions without the engine.
         after: StoredKey,
     },
-    /// To a charge, a refund, a settlement, a reset: it is done.
+    /// To a charge, a refund, a settlement, a reset: done.
     Done,
-    /// To a show; `None` for a key never seen.
+    /// To a show; `None` for an unknown key.
     Found(Option<StoredKey>),
 }

@@ -1,7 +1,8 @@
-//! The policies of a contract as an engine is asked by them, and what is made of the states it finds.
+//! The policies of a contract as engines use them, and the evaluation of the states they return.
 //!
-//! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine cannot round,
-//! and what it does is checked against what this code would have done. Not here: how an engine keeps anything.
+//! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine does not
+//! round,
+//! and its verdicts are compared with this code's. Not here: how an engine stores anything.
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_kit::{FNV, fnv};
@@ -10,7 +11,6 @@ use tollgate_limit::{Cell, CellError, Instant, KeptState, PolicyError, PolicySet
 use crate::ask::{EngineAnswer, Verb};
 use crate::shape::ContractShape;
 
-/// The policies of one contract.
 #[derive(Clone, Debug)]
 pub struct Book {
     tag: u64,
@@ -20,40 +20,35 @@ pub struct Book {
     shape_id: u64,
 }
 
-/// What an engine found for a key.
+/// A key's state in an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredKey {
-    /// When the key was last charged.
+    /// The last charge.
     pub at: Instant,
-    /// What each policy remembers.
+    /// By policy.
     pub kept: Vec<KeptState>,
 }
 
-/// What becomes of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyWrite {
-    /// The answer.
     pub said: EngineAnswer,
-    /// What is to be kept from now on; `None` where nothing changes.
+    /// `None` if nothing changes.
     pub write: Option<Write>,
 }
 
-/// A change of what an engine keeps for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Forget the key.
     Forget,
     /// Keep this.
     Keep {
-        /// The state.
         found: StoredKey,
-        /// From when on it says no more than a key never seen.
+        /// From then on it is the same as an unknown key.
         fresh_at: Instant,
     },
 }
 
 impl Book {
-    /// The policies of a contract, all of them.
+    /// All policies of a contract.
     pub fn of(contract: &Contract) -> Result<Self, PolicyError> {
         let policies = contract.policies.iter();
         let set = PolicySet::new(policies.map(|named| named.policy.clone()).collect())?;
@@ -67,29 +62,27 @@ impl Book {
         })
     }
 
-    /// The same for a key that has these terms of its own.
+    /// The same for a key with these terms.
     pub fn of_terms(contract: &Contract, terms: &Terms) -> Result<Self, PolicyError> {
         let mut contract = contract.clone();
         contract.policies.clone_from(&terms.policies);
         Self::of(&contract)
     }
 
-    /// Names of the policies, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.contract.policies.iter().map(|named| &*named.name)
     }
 
-    /// By what an engine knows the contract.
+    /// Identifies the contract in engines.
     pub const fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// The policies.
     pub const fn set(&self) -> &PolicySet {
         &self.set
     }
 
-    /// What states depend on, as text; an engine keeps it once, beside the states that name it.
+    /// The configuration that states depend on, as text; an engine stores it once, apart from the states that name it.
     pub fn shape(&self) -> &str {
         &self.shape
     }
@@ -99,7 +92,7 @@ impl Book {
         self.shape_id
     }
 
-    /// What states of another shape say to the policies of this one; `None` where they say nothing.
+    /// Converts states of another shape to the policies of this one; `None` if nothing is usable.
     pub fn inherit(&self, shape: &str, found: &StoredKey, now: Instant) -> Option<StoredKey> {
         let old = ContractShape::parse(shape)?;
         let old = old.for_contract(&self.contract, &all(&self.contract), |_| true)?;
@@ -109,13 +102,13 @@ impl Book {
         Some(StoredKey { at, kept })
     }
 
-    /// From when on what an engine found says no more than a key never seen.
+    /// From then on the state is the same as that of an unknown key.
     pub(crate) fn fresh_at(&self, found: &StoredKey) -> Instant {
         let cell = self.set.recall(found.at, &found.kept);
         cell.map_or(found.at, |cell: Cell<0>| self.set.fresh_at(&cell))
     }
 
-    /// What a question does to a key, by the same code that decides in memory.
+    /// Applies a request to a key, by the code that decides in memory.
     pub fn apply(
         &self,
         found: Option<&StoredKey>,
@@ -139,7 +132,7 @@ impl Book {
                 let (said, write) = (EngineAnswer::Done, found.map(|_| Write::Forget));
                 return Ok(KeyWrite { said, write });
             }
-            // Not even its time is written then.
+            // Then not even its time is written.
             verb if verb.change(now).is_some_and(|change| change.tokens == 0) => {
                 let (said, write) = (EngineAnswer::Done, None);
                 return Ok(KeyWrite { said, write });

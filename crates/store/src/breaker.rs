@@ -1,14 +1,14 @@
-//! When not to ask an engine at all.
+//! The circuit breaker of an engine.
 //!
-//! After some failures in a row the breaker opens: nothing is asked, and answers cost nothing. From time to time one
-//! ask is let through to see; when it succeeds the breaker closes, when not it waits longer. Pure: time and chance are
-//! given. Not here: what is answered instead.
+//! After some failures in a row the breaker opens: no requests are sent, and answers cost nothing. From time to time
+//! one
+//! request is sent as a probe; if it succeeds the breaker closes, otherwise it waits longer. Pure: time and chance are
+//! given. Not here: fallback answers.
 
 use core::time::Duration;
 
 use tollgate_limit::{Instant, Span};
 
-/// How a breaker behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerConfig {
     /// Failures in a row after which it opens.
@@ -29,18 +29,14 @@ impl Default for BreakerConfig {
     }
 }
 
-/// Whether to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
-    /// Ask.
     Ask,
-    /// Ask; everything else waits for what comes of it.
+    /// Ask; other requests are refused until its result.
     Probe,
-    /// Do not.
     Not,
 }
 
-/// Counts failures and says whether to ask.
 #[derive(Clone, Debug)]
 pub struct Breaker {
     config: BreakerConfig,
@@ -57,7 +53,7 @@ enum State {
         until: Instant,
         wait: Duration,
     },
-    /// A probe is under way; should nothing come of it, the next goes at `until`.
+    /// A probe is in flight; without a result, the next one goes at `until`.
     Probing {
         until: Instant,
         wait: Duration,
@@ -65,7 +61,6 @@ enum State {
 }
 
 impl Breaker {
-    /// A closed breaker.
     pub const fn new(config: BreakerConfig) -> Self {
         Self {
             config,
@@ -74,7 +69,6 @@ impl Breaker {
         }
     }
 
-    /// Whether to ask at `now`.
     pub fn go(&mut self, now: Instant) -> Go {
         match self.state {
             State::Closed { .. } => Go::Ask,
@@ -87,12 +81,11 @@ impl Breaker {
         }
     }
 
-    /// An ask was answered.
     pub const fn succeeded(&mut self) {
         self.state = State::Closed { failures: 0 };
     }
 
-    /// An ask was not. `chance` spreads the probes of many nodes: they wait between half and the whole of the time.
+    /// `chance` spreads the probes of many nodes: they wait between half and the whole of the time.
     pub fn failed(&mut self, now: Instant, chance: u32) {
         let wait = match self.state {
             State::Closed { failures } if failures + 1 < self.config.failures => {
@@ -104,7 +97,7 @@ impl Breaker {
                 self.opened += 1;
                 self.config.wait
             }
-            // Of asks that were under way when it opened.
+            // From requests in flight when it opened.
             State::Open { .. } => return,
             State::Probing { wait, .. } => wait.saturating_mul(2).min(self.config.wait_max),
         };
@@ -114,12 +107,11 @@ impl Breaker {
         self.state = State::Open { until, wait };
     }
 
-    /// Whether it lets everything through.
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// How often it opened.
+    /// Counts openings.
     pub const fn opened(&self) -> u64 {
         self.opened
     }

@@ -1,24 +1,23 @@
-//! An engine's clock against ours. Decisions go by the clock of the node; this says how far that can be trusted.
+//! Compares an engine's clock with the node's. Decisions use the clock of the node; this bounds its error.
 //!
-//! Not here: asking for the time, and reading clocks.
+//! Not here: queries for the time, and reading clocks.
 
 use core::time::Duration;
 
 /// Clocks further apart than this are worth a warning.
 pub const APART_MAX: Duration = Duration::from_secs(1);
 
-/// A comparison of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockComparison {
-    /// How many nanoseconds the engine is ahead of us; negative where it is behind.
+    /// Nanoseconds that the engine is ahead of this node; negative if it is behind.
     pub ahead_ns: i64,
-    /// By how much that may be wrong: half the way there and back.
+    /// Error bound: half the round trip.
     pub error: Duration,
 }
 
 impl ClockComparison {
-    /// What an engine's time says that was asked for at `asked` by our clock, and told after `took`. Times are since
-    /// 1970; `None` where they are beyond the year 2262.
+    /// `theirs` was requested at `asked` by this node's clock, and returned after `took`. Times are since
+    /// 1970; `None` if they are beyond the year 2262.
     pub fn of(theirs: Duration, asked: Duration, took: Duration) -> Option<Self> {
         let error = took / 2;
         let nanos = |span: Duration| i64::try_from(span.as_nanos()).ok();
@@ -28,7 +27,7 @@ impl ClockComparison {
         })
     }
 
-    /// Whether the clocks are surely further apart than [`APART_MAX`].
+    /// Whether the clocks differ for sure by more than [`APART_MAX`].
     pub fn is_apart(&self) -> bool {
         let apart = Duration::from_nanos(self.ahead_ns.unsigned_abs());
         apart.saturating_sub(self.error) > APART_MAX

@@ -1,4 +1,4 @@
-//! The one trait of engines, and how they fail.
+//! The one trait of engines, and their failures.
 
 use core::fmt;
 use core::future::Future;
@@ -8,13 +8,14 @@ use crate::ask::{EngineAnswer, StoreRequest};
 use crate::clock::ClockComparison;
 use crate::ledger::{LedgerId, LoadedLedger, Swap, Swapped};
 
-/// Something that keeps states for many nodes and decides by them.
+/// Stores states for many nodes and decides by them.
 ///
-/// Every ask of a batch is atomic by itself; asks for one key take effect in the order of the batch. An engine never
-/// waits past the time it is given: what has no answer by then is [`Failure::Late`], and may have been done or may yet
+/// Each request of a batch is atomic by itself; requests for one key take effect in the order of the batch. An engine
+/// never
+/// waits past its deadline: a request without an answer by then is [`Failure::Late`], and may have been done or may yet
 /// be.
 pub trait Engine: Send + Sync + 'static {
-    /// Asks everything in `batch` and answers in its order, within `time`.
+    /// Answers in the order of `batch`, within `time`.
     fn ask(
         &self,
         batch: Vec<StoreRequest>,
@@ -30,8 +31,8 @@ pub trait Engine: Send + Sync + 'static {
         async { Err(keeps_none()) }
     }
 
-    /// Puts other bytes in the place of a ledger, if it is still in the state that they were made from, within `time`.
-    /// What is [`Failure::Late`] may have been done.
+    /// Compare-and-swap of a ledger by its version, within `time`.
+    /// After [`Failure::Late`] it may have been done.
     fn swap(
         &self,
         _id: LedgerId,
@@ -41,15 +42,15 @@ pub trait Engine: Send + Sync + 'static {
         async { Err(keeps_none()) }
     }
 
-    /// The engine in a word, for metrics and logs: `redis`, `postgres`.
+    /// For metrics and logs: `redis`, `postgres`.
     fn name(&self) -> &'static str;
 
-    /// Whether any answer after a failure proves that it takes writes again.
+    /// Whether any answer after a failure proves that it accepts writes again.
     fn proves_writes(&self) -> bool {
         false
     }
 
-    /// Its clock against ours, as compared last; `None` where it was not, or is ours.
+    /// The last comparison of clocks; `None` before the first one, or if it uses this node's clock.
     fn clock(&self) -> Option<ClockComparison> {
         None
     }
@@ -59,29 +60,28 @@ fn keeps_none() -> Failure {
     Failure::Forbidden("this engine keeps no ledgers".into())
 }
 
-/// Why an engine did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Not in time. The ask may have been done.
+    /// Deadline exceeded. The request may have been done.
     Late,
-    /// It cannot be reached, or went away. The ask may have been done.
+    /// It cannot be reached, or the connection was lost. The request may have been done.
     Unreachable(String),
-    /// Too much is under way: the ask was not even sent.
+    /// Too many requests are in flight: this one was not sent.
     Busy,
-    /// It is starting, or choosing a new primary.
+    /// It is starting, or electing a new primary.
     Starting,
-    /// It has no room for more.
+    /// It is out of memory or disk.
     Full,
-    /// It takes no writes.
+    /// It refuses writes.
     ReadOnly,
-    /// It does not accept who we say we are, or we do not accept who it says it is.
+    /// Authentication failed, in either direction.
     Forbidden(String),
-    /// What it keeps for this key makes no sense to us.
+    /// Its data for this key does not parse.
     Broken(String),
 }
 
 impl Failure {
-    /// The word of every kind.
+    /// Names of all kinds.
     pub const KINDS: [&'static str; 8] = [
         "late",
         "unreachable",
@@ -107,7 +107,7 @@ impl Failure {
         }
     }
 
-    /// Whether it says something of the engine, rather than of one key.
+    /// Whether it concerns the engine, rather than one key.
     pub const fn is_of_the_engine(&self) -> bool {
         !matches!(self, Self::Broken(_))
     }

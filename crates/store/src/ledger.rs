@@ -1,7 +1,7 @@
-//! Ledgers: bytes of one key that an engine keeps as they are, and swaps for others if nobody did so before.
+//! Ledgers: opaque bytes of one key that an engine stores, with compare-and-swap.
 //!
-//! Whoever decides by a ledger loads it, decides at the engine's time, and swaps; only then anybody is answered. Swaps
-//! are in one order for all nodes, whatever they think of each other. Not here: what the bytes mean.
+//! A node that decides by a ledger loads it, decides at the engine's time, and swaps; it answers only after that. Swaps
+//! have one order for all nodes, even during partitions. Not here: what the bytes mean.
 
 use std::sync::Arc;
 
@@ -9,27 +9,24 @@ use tollgate_limit::{Instant, Span};
 
 use crate::ask::Name;
 
-/// A key of a contract, by what an engine knows both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LedgerId {
-    /// The contract.
     pub tag: u64,
-    /// The key.
     pub name: Name,
 }
 
-/// Which state of a ledger it is; no two of a key have one number.
+/// Unique among the states of a key's ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerVersion(pub u64);
 
 impl LedgerVersion {
-    /// Of a ledger that is not there.
+    /// Of a ledger that does not exist.
     pub const NONE: Self = Self(0);
-    /// The largest that every engine holds.
+    /// The largest that every engine can store.
     const MAX: u64 = i64::MAX.unsigned_abs();
 
-    /// The version of what is written over this one, by one who loaded it at that time of the engine's. The time keeps
-    /// apart what is written after a ledger was dropped from what was written before.
+    /// The version of a swap by a node that loaded this one at that engine time. The time distinguishes
+    /// writes after a ledger was deleted from writes before.
     #[must_use]
     pub fn next(self, at: Instant) -> Self {
         Self(
@@ -41,19 +38,17 @@ impl LedgerVersion {
     }
 }
 
-/// A ledger as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedLedger {
-    /// The bytes; `None` for a key never seen.
+    /// `None` for an unknown key.
     pub bytes: Option<Arc<[u8]>>,
-    /// Which state that is.
     pub version: LedgerVersion,
-    /// When, by the engine's clock: not before it was asked, not after it answered.
+    /// The engine's clock, between request and answer.
     pub at: Instant,
 }
 
 impl LoadedLedger {
-    /// What a key never seen has.
+    /// For an unknown key.
     pub const fn nothing(at: Instant) -> Self {
         Self {
             bytes: None,
@@ -62,7 +57,6 @@ impl LoadedLedger {
         }
     }
 
-    /// The swap that puts other bytes in its place.
     pub fn replaced_by(&self, bytes: Arc<[u8]>, keep: Span) -> Swap {
         Swap {
             from: self.version,
@@ -73,25 +67,21 @@ impl LoadedLedger {
     }
 }
 
-/// New bytes for a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
-    /// The state that must be there.
+    /// The expected version.
     pub from: LedgerVersion,
-    /// The state from then on.
+    /// The new version.
     pub to: LedgerVersion,
-    /// Its bytes.
     pub bytes: Arc<[u8]>,
-    /// For how long they say more than a key never seen.
+    /// How long the bytes differ from an unknown key.
     pub keep: Span,
 }
 
-/// What became of a swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swapped {
-    /// It is written.
     Done,
-    /// Somebody else wrote before; nothing is changed.
+    /// Another node wrote before; nothing changed.
     Lost,
 }
 
@@ -104,7 +94,7 @@ mod tests {
         let at = |micros: u64| Instant::from_nanos(micros * 1_000);
         let first = LedgerVersion::NONE.next(at(50));
         assert_eq!(first, LedgerVersion(50));
-        // Written over faster than the clock runs, or while it is set back.
+        // Several writes within one tick of the clock, or after it was set back.
         assert_eq!(first.next(at(50)), LedgerVersion(51));
         assert_eq!(first.next(at(7)), LedgerVersion(51));
         assert_eq!(LedgerVersion::NONE.next(at(60)), LedgerVersion(60));

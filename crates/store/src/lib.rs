@@ -1,13 +1,15 @@
-//! What is asked of an engine that decides for many nodes, and what is made of its answers.
+//! Requests to an engine that decides for many nodes, and the evaluation of its answers.
 //!
-//! An [`Engine`] keeps a state for every key in its own form and changes it atomically. It is asked in batches of
-//! [`StoreRequest`]s, each by the policies of one [`Book`], and says what it found; whatever is derived from that (what
-//! is left, how long to wait, the receipt) is worked out here, by the same code that decides in memory. [`Breaker`]
-//! says when not to ask at all. What others work out for themselves an engine keeps as a ledger: bytes that are loaded
+//! An [`Engine`] stores a state for every key in its own format and changes it atomically. Requests are batches of
+//! [`StoreRequest`]s, each by the policies of one [`Book`]; the answer is the state that was found, and everything
+//! derived from it (what is left, how long to wait, the receipt) is computed here, by the same code that decides in memory. [`Breaker`]
+//! is the circuit breaker. State that nodes compute themselves is stored as a ledger: bytes that are loaded
 //! and swapped.
 //!
-//! Deliberately absent: engines (`tollgate-store-redis`, `tollgate-store-sql`), sockets, clocks, and what a policy
-//! wants done when there is no answer (`tollgate-serve`).
+//! Deliberately absent: engines (`tollgate-store-redis`, `tollgate-store-sql`), sockets, clocks, and
+//! `on_failure` (`tollgate-serve`).
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod ask;
 mod book;

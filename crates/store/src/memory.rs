@@ -1,9 +1,10 @@
-//! What this node last heard of keys, to decide by while the engine does not answer, and what it owes the engine for
-//! that.
+//! The last known states of keys, to decide by while the engine does not answer, and the charges that the engine lacks
+//! because of that.
 //!
-//! Both are in the memory for keys: what is only remembered has an equal part of it and gives way to what is newer;
-//! what is owed has up to half of it and never gives way, so that nothing admitted without the engine is forgotten. Not
-//! here: when to decide so, and when to pay.
+//! Both use the memory budget for keys: cached states have an equal share of it and are evicted by newer ones;
+//! owed charges have up to half of it and are never evicted, so that nothing admitted without the engine is
+//! forgotten. Not
+//! here: when to decide so, and when to send the charges.
 
 use std::sync::Arc;
 
@@ -13,21 +14,19 @@ use tollgate_table::{Budget, CellRules, Holder, MemoryShare, Print, Table, Table
 use crate::ask::{EngineAnswer, Name, StoreRequest, Verb};
 use crate::book::{Book, StoredKey, Write};
 
-/// Keys as they were last heard of.
 #[derive(Debug)]
 pub struct Memory {
-    /// The part of what is only remembered.
+    /// The share of cached states.
     share: Arc<MemoryShare>,
     known: Arc<Known>,
-    /// Keys that owe something; they are decided by what is here.
+    /// Keys with owed charges; decided by the state here.
     owed: Table<Entry, Worth>,
-    /// Its page whose debts are paid next.
+    /// The page of `owed` that is sent next.
     page: usize,
-    /// When something was decided last.
+    /// The time of the last decision.
     asked: Instant,
 }
 
-/// What is only remembered.
 #[derive(Debug)]
 struct Known(Table<Entry, Worth>);
 
@@ -36,14 +35,13 @@ struct Entry {
     book: Arc<Book>,
     name: Name,
     found: StoredKey,
-    /// From when on it says no more than a key never seen.
+    /// From then on it is the same as an unknown key.
     fresh_at: Instant,
-    /// Admitted here, and not yet told to the engine.
+    /// Tokens admitted here, and not yet sent to the engine.
     owed: u64,
 }
 
 impl Memory {
-    /// Nothing yet; what comes takes of these bytes.
     pub fn new(budget: &Arc<Budget>) -> Self {
         let share = MemoryShare::equal(budget);
         let owed = MemoryShare::fixed(budget, budget.limit() / OWED_PART);
@@ -56,12 +54,12 @@ impl Memory {
         }
     }
 
-    /// Takes note of what the engine said to an ask.
+    /// Caches the answer of the engine.
     pub fn note(&mut self, ask: &StoreRequest, said: &EngineAnswer) {
         let after = match said {
             EngineAnswer::Outcome { after, .. } => Some(after.clone()),
             EngineAnswer::Found(found) => found.clone(),
-            // What a charge or a refund left behind is not told: what was known is no longer so.
+            // The answer to a charge or refund lacks the new state, and the cached one is outdated.
             EngineAnswer::Done => None,
         };
         let print = print(ask);
@@ -82,8 +80,8 @@ impl Memory {
         self.known.put(print, entry, ask.now);
     }
 
-    /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is
-    /// no room to owe it, or the ask is no check.
+    /// Decides a check without the engine, by the cached state, and records the owed charge. `None` if there is
+    /// no room to record it, or the request is not a check.
     pub fn decide(&mut self, ask: &StoreRequest) -> Option<EngineAnswer> {
         self.asked = ask.now;
         let print = print(ask);
@@ -100,20 +98,20 @@ impl Memory {
         decided.ok().flatten()
     }
 
-    /// How many keys owe something.
+    /// Keys with owed charges.
     pub fn owing(&self) -> usize {
         self.owed.len()
     }
 
-    /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the
-    /// same clock. What cannot be charged is to be put back.
+    /// Takes up to `most` owed charges, at the time of the last decision: that is a time of the
+    /// same clock. Put back those that fail.
     pub fn take_owed(&mut self, most: usize) -> Vec<StoreRequest> {
         let mut prints = Vec::new();
         for _ in 0..self.owed.pages_count() {
             if prints.len() >= most || !self.owed.prints_of_page(self.page, &mut prints) {
                 break;
             }
-            // The rest of a page is taken the next time.
+            // The rest of a page is taken by the next call.
             if prints.len() <= most {
                 self.page = (self.page + 1) % self.owed.pages_count();
             }
@@ -126,7 +124,7 @@ impl Memory {
         owing.collect()
     }
 
-    /// What is charged of a debt at once; the rest is owed on.
+    /// The part of a debt that one request can charge; the rest stays owed.
     fn charge_of(&self, print: Print, mut entry: Entry) -> Option<StoreRequest> {
         let cost = Cost::new(entry.owed.min(Cost::MAX.tokens())).ok()?;
         let ask = StoreRequest {
@@ -145,7 +143,7 @@ impl Memory {
         Some(ask)
     }
 
-    /// Puts a debt back that could not be paid. `false` where it is none.
+    /// Puts back a charge that failed. `false` if the request is not one.
     pub fn put_back(&mut self, ask: &StoreRequest) -> bool {
         let Verb::Charge(cost) = ask.verb else {
             return false;
@@ -157,7 +155,7 @@ impl Memory {
         } else {
             self.known.0.remove(print)
         };
-        // What made room meanwhile is begun again with the debt alone.
+        // An entry evicted meanwhile is created again with the debt alone.
         let entry = entry.or_else(|| {
             let next = ask.book.apply(None, ask.verb, ask.now).ok()?;
             let Some(Write::Keep { found, fresh_at }) = next.write else {
@@ -179,14 +177,14 @@ impl Memory {
         self.owed.adopt(print, now, || Some(entry))
     }
 
-    /// Forgets what is only remembered, as contracts changed.
+    /// Drops cached states after a change of contracts.
     pub fn forget_known(&mut self) {
         self.known = Known::new(&self.share);
     }
 }
 
-/// What a check makes of what is known of a key: the answer, and what is known and owed from then on where that
-/// changes. `None` for an ask that is no check.
+/// Applies a check to a cached state: the answer, and the new entry if it
+/// changes. `None` for other requests.
 fn decide(ask: &StoreRequest, known: Option<&Entry>) -> Option<(EngineAnswer, Option<Entry>)> {
     let found = known.and_then(|entry| entry.found_by(ask));
     let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;
@@ -210,7 +208,7 @@ fn decide(ask: &StoreRequest, known: Option<&Entry>) -> Option<(EngineAnswer, Op
     Some((next.said, entry))
 }
 
-/// By what both tables know a key of a contract.
+/// Identifies a key of a contract in both tables.
 #[allow(clippy::cast_possible_truncation)] // Any 64 bits of a name do.
 fn print(ask: &StoreRequest) -> Print {
     Print(ask.book.tag() ^ ask.name.0 as u64)
@@ -224,9 +222,9 @@ const fn config(when_full: WhenFull) -> TableConfig {
     }
 }
 
-/// Debts take this part of the memory for keys at most: a half.
+/// Debts take at most one half of the memory for keys.
 const OWED_PART: u64 = 2;
-/// One thread asks at a time.
+/// One thread uses it at a time.
 const SHARDS: usize = 64;
 
 impl Known {
@@ -239,7 +237,7 @@ impl Known {
     }
 
     fn put(&self, print: Print, entry: Entry, now: Instant) {
-        // What finds no room is not remembered.
+        // An entry without room is not cached.
         let _ = self.0.update(print, now.as_nanos(), |_| ((), Some(entry)));
     }
 }
@@ -250,7 +248,7 @@ impl Holder for Known {
     }
 }
 
-/// Tells both tables what a key is worth.
+/// The eviction order of both tables.
 #[derive(Debug)]
 struct Worth;
 
@@ -273,7 +271,7 @@ impl CellRules<Entry> for Worth {
 }
 
 impl Entry {
-    /// What is known, to the policies of an ask.
+    /// The cached state, converted to the policies of a request.
     fn found_by(&self, ask: &StoreRequest) -> Option<StoredKey> {
         if self.book.shape_id() == ask.book.shape_id() {
             return Some(self.found.clone());
@@ -363,7 +361,7 @@ mod tests {
 
     const BYTES: u64 = 32 << 20;
 
-    /// Spread as fingerprints are.
+    /// Distributed like fingerprints.
     fn name(number: u128) -> u128 {
         (number * number * 0x9E37_79B9_7F4A_7C15) >> 17
     }

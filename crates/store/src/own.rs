@@ -1,19 +1,18 @@
-//! Terms of a key's own beside the shape of what they count, so that whoever reads the text has them whole.
+//! A key's own terms, stored with the shape of their states, so that a reader of the text has them in full.
 //!
-//! A shape says how states are read; how its policies decide is said here. Not here: who has which terms.
+//! A shape defines how states are read; this adds how its policies decide. Not here: which key has which terms.
 
 use serde::{Deserialize, Serialize};
 use tollgate_contract::{Coordination, ModeFields, NamedPolicy, OnFailure, Terms};
 use tollgate_limit::{Inherit, OnLimit, Policy, PolicyConfig};
 
-/// Terms, as far as a shape does not say it.
+/// The part of terms that a shape does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShapeTerms {
     version: u64,
     manners: Vec<Manner>,
 }
 
-/// How a policy decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Manner {
     coordination: String,
@@ -24,7 +23,7 @@ struct Manner {
     count_refused: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_debt: Option<u64>,
-    /// Whether a request is delayed, and for how long at most.
+    /// `None` refuses at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delay: Option<Delay>,
 }
@@ -43,7 +42,7 @@ impl ShapeTerms {
         }
     }
 
-    /// The terms of which these are the names and the numbers; `None` where that makes no sense.
+    /// `None` if the parts are inconsistent.
     pub(crate) fn terms<'a>(
         &self,
         policies: impl ExactSizeIterator<Item = (&'a str, PolicyConfig)>,

@@ -1,7 +1,7 @@
-//! What a contract was when its cells were written: by what it counted, and its policies.
+//! The configuration of a contract when its cells were written: its key and its policies.
 //!
-//! A cell's bytes mean nothing without the policies that wrote them. So every cell names its shape, and a cell of
-//! another shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract
+//! A cell's bytes cannot be read without the policies that wrote them. So every cell names its shape, and a cell of
+//! another shape than the present one is converted, policy by policy, as by a reload. Not here: the contract
 //! file's format.
 
 use std::sync::Arc;
@@ -14,18 +14,17 @@ use tollgate_limit::{
 
 use crate::own::ShapeTerms;
 
-/// What a contract was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractShape {
-    /// Entries whose values identify a key: others make other prints.
+    /// Entries whose values identify a key: other entries give other fingerprints.
     key: Vec<String>,
     policies: Vec<Kept>,
-    /// Where they are terms of a key's own.
+    /// Set for a key with its own terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own: Option<ShapeTerms>,
 }
 
-/// A policy, as far as its states depend on it.
+/// The part of a policy that its states depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     name: String,
@@ -46,19 +45,19 @@ struct Kept {
     durable: bool,
 }
 
-/// A shape that cells can be read by.
+/// A shape, ready to read its cells.
 #[derive(Clone, Debug)]
 pub struct Old {
     /// The policies that wrote the cells.
     pub set: PolicySet,
-    /// For each policy of the contract as it is now, its place among the old ones.
+    /// For each present policy, its index among the old ones.
     pub origins: Vec<Option<usize>>,
-    /// The terms that they were, where they were a key's own.
+    /// Set if they were a key's own terms.
     pub terms: Option<Arc<Terms>>,
 }
 
 impl ContractShape {
-    /// What a contract is now, of which these policies are in the cells, and kept where `is_kept` says so.
+    /// The present shape of a contract with these policies in the cells, stored if `is_kept` says so.
     pub fn of(
         contract: &Contract,
         policies: &[&NamedPolicy],
@@ -75,7 +74,7 @@ impl ContractShape {
         }
     }
 
-    /// What a contract is for a key that has these terms, whose durable policies are kept.
+    /// The present shape for a key with these terms; durable policies are stored.
     pub fn of_terms(contract: &Contract, terms: &Terms) -> Self {
         let policies: Vec<_> = terms.policies.iter().collect();
         Self {
@@ -84,7 +83,7 @@ impl ContractShape {
         }
     }
 
-    /// The terms it is of, where they are a key's own in this contract.
+    /// Set if it is that of a key's own terms in this contract.
     pub fn terms(&self, contract: &Contract) -> Option<Terms> {
         let own = self.own.as_ref().filter(|_| self.key == contract.key)?;
         let policies = self.policies.iter();
@@ -93,18 +92,17 @@ impl ContractShape {
         own.terms(named.into_iter())
     }
 
-    /// As text: equal shapes have equal texts.
+    /// Equal shapes have equal texts.
     pub fn text(&self) -> String {
-        // Strings and numbers always have a text.
+        // Strings and numbers always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The shape of a text, where it is one.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// How cells of this shape become cells of a contract; `None` where nothing of them is of use there.
+    /// How to convert cells of this shape for a contract; `None` if nothing is usable there.
     pub fn for_contract(
         &self,
         contract: &Contract,
@@ -163,7 +161,7 @@ impl Kept {
         }
     }
 
-    /// A policy that reads the states; how it decides is of no matter.
+    /// A policy that reads the states; its decisions do not matter.
     fn policy(&self) -> Option<Policy> {
         Policy::new(self.config()?).ok()
     }

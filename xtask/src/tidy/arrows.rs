@@ -1,7 +1,7 @@
-//! Dependency arrows: who may name whom in `Cargo.toml`, as `crate::crates` allows.
+//! Dependency arrows: which crate may name which in `Cargo.toml`, as `crate::crates` allows.
 //!
-//! Only production dependencies count; tests may use what they like. What a crate reaches
-//! indirectly is the business of `cargo xtask pure`.
+//! Only production dependencies count; tests may use any. What a crate reaches
+//! indirectly is checked by `cargo xtask pure`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The files tidy looks at: what git tracks, and what it would track next.
+//! The files that tidy checks: tracked ones, and untracked ones that are not ignored.
 
 use std::fs;
 use std::path::Path;
@@ -6,9 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// One file of the repository.
 pub(crate) struct File {
-    /// Path from the root, with forward slashes.
     pub(crate) path: String,
     /// Size in bytes.
     pub(crate) size: usize,
@@ -17,12 +15,10 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Rust source, or nothing.
     pub(crate) fn rust(&self) -> Option<&str> {
         self.text.as_deref().filter(|_| self.has_extension("rs"))
     }
 
-    /// Markdown, or nothing.
     pub(crate) fn markdown(&self) -> Option<&str> {
         self.text.as_deref().filter(|_| self.has_extension("md"))
     }
@@ -71,7 +67,7 @@ pub(crate) fn list(root: &Path) -> Result<Vec<File>> {
             files.push(File {
                 path: name.into(),
                 size: bytes.len(),
-                // What is fed to decoders is bytes, whatever it looks like.
+                // Fuzz inputs are bytes, even if they look like text.
                 text: text_of(bytes).filter(|_| !name.starts_with("fuzz/corpus/")),
             });
         }

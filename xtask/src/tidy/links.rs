@@ -1,6 +1,6 @@
 //! Markdown links to files of the repository must lead somewhere.
 //!
-//! Addresses elsewhere and anchors within a page are not followed.
+//! External addresses and anchors within a page are not followed.
 
 use std::path::Path;
 
@@ -55,7 +55,6 @@ fn inline_targets(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The target of a line `[name]: target`.
 fn definition_target(line: &str) -> Option<&str> {
     let (_, target) = line.strip_prefix('[')?.split_once("]: ")?;
     target.split_whitespace().next()

@@ -1,4 +1,4 @@
-//! Names of public types: at most two types of the repository have one name, so that a name tells what is meant.
+//! Names of public types: at most two types of the repository share a name, so that names are unambiguous.
 //!
 //! Counted are definitions with any `pub`, in tests too. Not here: associated types, re-exports, names of variants.
 
@@ -10,7 +10,7 @@ use super::scan::{Token, mask, tokens};
 
 /// How many public types may have one name.
 const TYPES_MAX: usize = 2;
-/// Names here are those of the messages that the code was made from: they count, and the others give way.
+/// Names here are those of the messages that the code is generated from: they count, and other types must be renamed.
 const GENERATED: &str = "crates/wire/src/generated/";
 
 /// Where a type is defined.
@@ -58,7 +58,7 @@ fn public_type<'a>(from: &[Token<'a>]) -> Option<Token<'a>> {
     is_name.then_some(*name)
 }
 
-/// One finding for all types of a name, at the first of them that somebody wrote.
+/// One finding for all types of a name, at the first that is not generated.
 fn finding(name: &str, all: &[Place<'_>]) -> Option<Finding> {
     let mut written = all
         .iter()

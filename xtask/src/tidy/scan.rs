@@ -157,7 +157,7 @@ fn is_word(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks what is left after masking, with runs of spaces shown as one.
+    /// Checks the text after masking, with runs of spaces shown as one.
     #[track_caller]
     fn leaves(source: &str, expected: &str) {
         let masked = mask(source);

@@ -1,8 +1,8 @@
 //! The size budget: lines per file and function, fields per struct, arguments per function.
 //!
 //! A file's production lines are those above its `#[cfg(test)] mod … {`. A function's lines run
-//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a function that a trait
-//! asks for are counted where the trait is. Two arguments in one tuple are two arguments: they get names in a struct.
+//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a method that a trait
+//! requires are counted in the trait. Two arguments in one tuple are two arguments: they get names in a struct.
 
 use super::Finding;
 use super::files::File;
@@ -72,12 +72,12 @@ struct Function<'a> {
     name: &'a str,
     lines: usize,
     arguments: usize,
-    /// How many of them are tuples that are taken apart at once.
+    /// Arguments that are tuple patterns.
     tuples: usize,
 }
 
 impl Function<'_> {
-    /// What is wrong with it; `is_asked_for` where a trait says what it takes.
+    /// `is_asked_for`: the signature is that of a trait.
     fn complaints(&self, is_asked_for: bool) -> Vec<String> {
         let Self {
             name,
@@ -107,7 +107,7 @@ impl Function<'_> {
     }
 }
 
-/// Where the implementation ends whose `impl` comes first, if it is that of a trait.
+/// The end of the implementation whose `impl` comes first, if it is that of a trait.
 fn trait_impl(from: &[Token<'_>]) -> Option<usize> {
     let open = from
         .iter()
@@ -135,7 +135,7 @@ fn function<'a>(from: &[Token<'a>]) -> Option<Function<'a>> {
     })
 }
 
-/// How many arguments are patterns in parentheses. What stands before `in` is drawn by proptest.
+/// Arguments that are patterns in parentheses, except those before `in`, which proptest draws.
 fn count_tuples(inside: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     let mut is_first = true;
@@ -181,7 +181,7 @@ fn fields<'a>(from: &[Token<'a>]) -> Option<Fields<'a>> {
 impl Fields<'_> {
     fn complaint(&self) -> Option<String> {
         let Self { name, count } = self;
-        // What is read from a file has the fields of the file.
+        // Structs that mirror a file have its fields.
         let max = if name.starts_with("Raw") {
             RAW_FIELDS_MAX
         } else {
@@ -193,7 +193,7 @@ impl Fields<'_> {
     }
 }
 
-/// Where the body's closing brace is, or the semicolon of a function without a body.
+/// The index of the body's closing brace, or of the semicolon of a function without a body.
 fn body_end(from: &[Token<'_>], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
@@ -243,7 +243,7 @@ fn closing(from: &[Token<'_>], open: usize) -> Option<usize> {
     None
 }
 
-/// How many comma-separated items there are, commas inside any bracket aside.
+/// Comma-separated items, ignoring commas inside brackets.
 fn count_items(inside: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     let mut commas = 0;

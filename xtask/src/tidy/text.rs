@@ -4,7 +4,7 @@ use super::Finding;
 use super::files::File;
 use super::scan::mask;
 
-/// Places that exist on one machine only. Cut in two, so that this file does not contain them.
+/// Paths that exist on one machine only. Split in two, so that this file does not contain them.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -58,7 +58,7 @@ fn names_path(line: &str, path: &str) -> bool {
         .any(|(at, _)| !continues(&line[..at]))
 }
 
-/// rustfmt wraps no comments.
+/// Needed because rustfmt does not wrap comments.
 fn long_comments(path: &str, source: &str) -> Vec<Finding> {
     let is_long =
         |line: &str| line.trim_start().starts_with("//") && line.chars().count() > COMMENT_MAX;
@@ -82,7 +82,7 @@ fn unfinished_code(path: &str, source: &str) -> Vec<Finding> {
     findings
 }
 
-/// Fields of a log line that are written as Rust shows them: `?field` of the macros of `tracing`.
+/// Log fields in Rust's debug format: `?field` of the macros of `tracing`.
 fn debug_text(path: &str, source: &str) -> Vec<Finding> {
     let masked = mask(source);
     let lines = masked.lines().enumerate();

@@ -1,14 +1,14 @@
-//! Where `unsafe` may be: each place has a reason, and nowhere else has one.
+//! Where `unsafe` is allowed: each place has a reason.
 //!
-//! That each use says why it is sound is checked by clippy (`undocumented_unsafe_blocks`).
+//! A comment on each use is checked by clippy (`undocumented_unsafe_blocks`).
 
 use super::Finding;
 use super::files::File;
 use super::scan::{mask, tokens};
 
-/// Files and folders, each with a decision or a comment that says why.
+/// Files and folders, each with a decision or a comment as the reason.
 const PLACES: &[&str] = &[
-    // A hint to the processor, which reads nothing.
+    // A prefetch hint, which reads nothing.
     "crates/table/src/prefetch.rs",
     // Pointers of C: docs/decisions/038-c-abi.md.
     "crates/abi/src/",

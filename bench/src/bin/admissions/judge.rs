@@ -1,7 +1,7 @@
 //! One bucket, and everything that all nodes admitted, replayed through it in the order of time.
 //!
 //! The bucket is full before the first admission. Integers only: a token is `per_ns` parts, and a nanosecond refills
-//! `limit` parts. Whatever is beyond the bucket is counted, and the bucket is empty after it. Not here: who admitted
+//! `limit` parts. Requests beyond the bucket are counted, and leave it empty. Not here: who admitted
 //! it, and why.
 
 use std::collections::BTreeMap;
@@ -11,33 +11,27 @@ use std::collections::BTreeMap;
 pub(crate) struct JudgedBucket {
     /// Tokens per period.
     pub(crate) limit: u64,
-    /// The period.
     pub(crate) per_ns: u64,
-    /// Tokens it holds.
     pub(crate) burst: u64,
 }
 
 /// Everything that was admitted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AdmissionLog {
-    /// By key: when a request passes, and its cost.
+    /// By key: time and cost of each request.
     pub(crate) keys: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JudgeSummary {
-    /// Requests.
     pub(crate) admissions: u64,
-    /// Their costs.
     pub(crate) tokens: u64,
-    /// Keys.
     pub(crate) keys: u64,
     /// Requests beyond the bucket.
     pub(crate) violations: u64,
-    /// The most tokens that one of them was beyond it, rounded up.
+    /// The most tokens by which one request exceeded it, rounded up.
     pub(crate) worst: u64,
-    /// The first and the last.
+    /// Times of the first and the last request.
     pub(crate) span: (u64, u64),
 }
 
@@ -114,7 +108,7 @@ impl JudgeSummary {
         self.span.1.saturating_sub(self.span.0) as f64 / 1e9
     }
 
-    /// What was used of the limit of one key in that time.
+    /// Used share of the limit of one key in that time.
     #[allow(dead_code, reason = "only some who judge ask")]
     pub(crate) fn used(&self, bucket: JudgedBucket) -> f64 {
         let per_second = bucket.limit as f64 * 1e9 / bucket.per_ns as f64;

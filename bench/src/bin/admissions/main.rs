@@ -1,4 +1,4 @@
-//! Did all nodes together ever admit more than one bucket would have? Reads what they wrote down, and says.
+//! Checks the admission logs of all nodes: did they together ever admit more than one bucket would have?
 //!
 //! `admissions --limit 10000 --per-ns 1000000000 --burst 1000 LOG...`: each file is one process', each line `steady-ns
 //! key cost wait-ns`, as `tollgate serve --admission-log FOLDER` writes it. Exit code 0: nothing beyond the bucket, 1:

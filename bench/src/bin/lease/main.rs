@@ -1,8 +1,9 @@
-//! What a decision costs by a lease that is at hand, beside the embedded limiter and a round trip over RESP.
+//! What a decision costs with a held lease, compared with the embedded limiter and a round trip over RESP.
 //!
 //! `cargo run --release -p tollgate-bench --bin lease`. One server process lends one key; one thread asks for that key
-//! in three ways by turns, many rounds, and ratios are taken within a round. Nothing dries: the limit is a billion a
-//! second. Not here: what leases use of a limit (`tollgate cluster prove-lease`), how often clients speak.
+//! in three ways by turns, many rounds, and ratios are taken within a round. The lease never runs dry: the limit is a
+//! billion a
+//! second. Not here: what leases use of a limit (`tollgate cluster prove-lease`), how often clients renew.
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 
@@ -37,9 +38,9 @@ const KEY: &str = "user:0000000000001234";
 const LIMIT: u64 = 1_000_000_000;
 const DECISIONS: u32 = 1_000_000;
 const TRIPS: u32 = 2_000;
-/// At most so many times the embedded limiter.
+/// The most, relative to the embedded limiter.
 const LIMITER_BAR: f64 = 1.5;
-/// At least so many times faster than a round trip.
+/// The least, relative to a round trip.
 const TRIP_BAR: f64 = 20.0;
 
 fn main() -> Result<ExitCode> {
@@ -55,7 +56,7 @@ fn main() -> Result<ExitCode> {
     let before = client.counts();
     for round in 0..options.rounds {
         let mut row = [0.0; 3];
-        // Who begins changes, so that nobody always comes after the same.
+        // The order changes, so that no way always follows the same one.
         for turn in 0..3 {
             let way = (turn + round) % 3;
             row[way as usize] = match way {
@@ -100,7 +101,7 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-/// A server that lends one key as much as anybody could ask for.
+/// A server whose limit is never reached.
 fn serve(folder: &Path) -> Result<Host> {
     let contracts = folder.join("contracts.yaml");
     let text = format!(
@@ -140,7 +141,7 @@ fn warm(resp: &str) -> Result<Client> {
     }
 }
 
-/// Nanoseconds of one of many, all of which must pass.
+/// Mean nanoseconds of a decision; all must pass.
 fn each(count: u32, mut decide: impl FnMut() -> bool) -> Result<f64> {
     let begun = Instant::now();
     let passed = (0..count).filter(|_| decide()).count();
@@ -157,7 +158,6 @@ fn median(all: impl Iterator<Item = f64>) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// One request at a time over RESP.
 struct Trip {
     stream: TcpStream,
     command: Vec<u8>,
@@ -182,7 +182,7 @@ impl Trip {
         self.stream.write_all(&self.command)?;
         let length = self.stream.read(&mut self.reply)?;
         let reply = self.reply.get(..length).unwrap_or_default();
-        // A reply is far smaller than what one read takes.
+        // A reply always fits in one read.
         Ok(memchr::memmem::find(reply, b"allowed\r\n:1\r\n").is_some())
     }
 }

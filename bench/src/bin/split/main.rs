@@ -1,10 +1,10 @@
-//! What a cut bucket costs with real brokers: k Mosquittos, a gateway before each, one topic, one bucket.
+//! What a split bucket costs with real brokers: k Mosquittos, a gateway before each, one topic, one bucket.
 //!
 //! `split --binary target/release/tollgate [--seconds 30] [--rounds 2] [--publishers 200] [--each 10] [--brokers 4]`.
-//! For every k, in turn and repeated: the topic with its bucket cut and nothing lent, and with gateways that lend.
-//! Prints the percentiles of the whole way beside what the theory says that the cut costs, and replays all that was
+//! For every k, in turn and repeated: the topic with its bucket split without lending, and with lending gateways.
+//! Prints the percentiles of the whole way next to the theoretical cost of the split, and replays everything
 //! admitted through the one bucket. With `--shift 40` two fifths of the messages move to the first broker, under all
-//! that may follow them. Not here: planning.
+//! that can rebalance. Not here: planning.
 
 #[path = "../admissions/judge.rs"]
 #[allow(dead_code, reason = "a program of its own elsewhere")]
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What the cut costs, by the number of brokers.
+/// The cost of the split, by the number of brokers.
 fn cut(options: &Options, limit: u32) -> Result<()> {
     println!(
         "{:>2} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9} {:>6}",
@@ -101,7 +101,7 @@ fn cut(options: &Options, limit: u32) -> Result<()> {
     Ok(())
 }
 
-/// What happens after traffic has moved to one gateway, by what follows it.
+/// What happens after traffic has moved to one gateway, by what rebalances.
 fn shift(options: &Options, limit: u32, percent: u32) -> Result<()> {
     ensure!(
         options.brokers > 1 && percent < 100,
@@ -160,7 +160,7 @@ impl Options {
         }
     }
 
-    /// All trials in turn, and that repeated: what was found of each.
+    /// Runs all trials in turn, repeatedly; returns the results of each.
     fn in_turn(
         &self,
         trials: &[Trial],
@@ -201,5 +201,5 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Waits are as long as they get within a measurement.
+/// Longer than any wait in a measurement.
 const SHIFT_WAIT_MAX: u32 = 10;

@@ -1,6 +1,6 @@
 //! Brokers, gateways before them, and one measurement.
 //!
-//! Not here: which measurements, and what is made of them.
+//! Not here: which measurements, and their evaluation.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ pub(crate) struct Trial {
     pub(crate) binary: PathBuf,
     pub(crate) brokers: u16,
     pub(crate) lends: bool,
-    /// As `--adapt` has it.
+    /// The value of `--adapt`.
     pub(crate) adapt: &'static str,
     /// The longest wait, in seconds.
     pub(crate) wait_max: u32,
@@ -36,7 +36,6 @@ pub(crate) struct Trial {
     pub(crate) seed: u64,
 }
 
-/// What was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteLatencies {
     pub(crate) p50_ms: f64,
@@ -143,18 +142,18 @@ impl BrokerSite {
             );
             sleep(Duration::from_millis(50));
         }
-        // Nothing comes back for as long as somebody may have been told to wait before.
+        // Waits until messages held from before have passed.
         sleep(Duration::from_secs(trial.wait_max.into()) + Duration::from_millis(500));
         Ok(())
     }
 
-    /// Publishes evenly, and says what came of it.
+    /// Publishes evenly, and returns the latencies.
     pub(crate) fn measure(&self, trial: &Trial) -> Result<SiteLatencies> {
         let even: Vec<usize> = (0..self.gateways.len()).collect();
         self.publish(trial, &even, 1)
     }
 
-    /// Publishes evenly, then so many hundredths at the first gateway, and says what came of that.
+    /// Publishes evenly, then `percent` of the messages at the first gateway, and returns the latencies of that part.
     pub(crate) fn measure_shift(&self, trial: &Trial, percent: u32) -> Result<SiteLatencies> {
         self.measure(trial)?;
         let first = trial.publishers * percent / 100;
@@ -164,7 +163,7 @@ impl BrokerSite {
         self.publish(trial, &uneven, 0)
     }
 
-    /// Publishers in turn at those gateways.
+    /// Distributes publishers over those gateways in turn.
     fn publish(&self, trial: &Trial, at: &[usize], warm_up: u32) -> Result<SiteLatencies> {
         let mut command = Command::new(&trial.binary);
         command.args([
@@ -262,7 +261,7 @@ impl Gateway {
     }
 }
 
-/// What a gateway answers there.
+/// Fetches JSON from a gateway.
 fn get(at: &str, path: &str) -> Result<Value> {
     Ok(serde_json::from_str(&fetch(at, path)?.body)?)
 }

@@ -1,9 +1,9 @@
-//! What a server answers, how fast, and in how much memory, while its store stands still.
+//! What a server answers, how fast, and in how much memory, while its store is stopped.
 //!
 //! `cargo run --release -p tollgate-bench --bin stopped`, with `redis-server` installed. A server process shares a
 //! Redis of its own; requests come at times fixed beforehand, and in the middle Redis is stopped (SIGSTOP) for a
-//! minute, then goes on. Latencies count from the time a request was due. A server that needs no store is asked the
-//! same before and after: what it takes is what the machine takes. Not here: what decisions cost when Redis answers
+//! minute, then goes on. Latencies count from the time a request was due. A server without a store gets the
+//! same load before and after: its latency is that of the machine. Not here: what decisions cost when Redis answers
 //! (`store`).
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
@@ -64,7 +64,6 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!is_kept)))
 }
 
-/// A server on a Redis.
 fn serve(options: &Options, store: &Host) -> Result<Host> {
     let (port, deadline, wish) = (store.port(0), options.deadline_ms, &options.on_failure);
     let store = format!("store: {{ url: \"redis://127.0.0.1:{port}\", deadline: {deadline}ms }}");
@@ -77,7 +76,7 @@ fn serve(options: &Options, store: &Host) -> Result<Host> {
     )
 }
 
-/// What the same load takes where no store is asked.
+/// The latency of the same load without a store.
 fn alone(options: &Options) -> Result<Latency> {
     let server = start(options, &contracts("local", ""))?;
     let plan = LoadPlan {
@@ -115,7 +114,7 @@ fn start(options: &Options, text: &str) -> Result<Host> {
     server
 }
 
-/// Before, stopped, after; cut where the store stops, a second later, and where it goes on.
+/// Before, stopped, after; split where the store stops, a second later, and where it goes on.
 fn plan(options: &Options, server: &Host) -> Result<LoadPlan> {
     let stop = WARM_UP + BEFORE;
     let on = stop + Duration::from_secs(options.seconds);
@@ -191,7 +190,7 @@ fn tell_memory(samples: &[WatchSample]) {
     }
 }
 
-/// Whether all that was promised was kept.
+/// Checks every bar.
 fn judge(options: &Options, report: &LoadReport, samples: &[WatchSample]) -> bool {
     let p99 = |part: usize| report.parts.get(part).map_or(f64::MAX, |part| ms(part.p99));
     let resident = |sample: &WatchSample| sample.resident / MIB;
@@ -230,14 +229,14 @@ const PARTS: [&str; 6] = [
     "goes on",
     "none needed",
 ];
-/// How long a server without a store is asked.
+/// How long a server without a store is loaded.
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(3);
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(10);
-/// More than are under way at a rate of 5,000 when each takes twice the deadline.
+/// More than are in flight at a rate of 5,000 when each takes twice the deadline.
 const CONNECTIONS: usize = 256;
 const KEYS: u64 = 10_000;
 const MIB: f64 = 1_048_576.0;
-/// What an allocator may take for itself; a request remembered for every answer would take a hundred times that.
+/// Tolerance for the allocator; keeping one request per answer would take a hundred times that.
 const GROWTH_MAX_MIB: f64 = 1.0;

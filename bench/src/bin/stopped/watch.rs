@@ -1,4 +1,4 @@
-//! Stops the store and lets it go on at the times of a plan, and looks at the server meanwhile.
+//! Stops the store and resumes it at the times of a plan, and samples the server meanwhile.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use super::host::Host;
 
-/// What was seen of the server at a time.
+/// A sample of the server.
 pub(crate) struct WatchSample {
     /// Since the load began.
     pub(crate) at: Duration,
@@ -20,15 +20,15 @@ pub(crate) struct WatchSample {
     pub(crate) fell_back: f64,
     /// Whether the breaker is open.
     pub(crate) open: f64,
-    /// Keys whose admissions the store does not know.
+    /// Keys with admissions that the store lacks.
     pub(crate) owing: f64,
 }
 
-/// Who stops and looks.
+/// Stops the store and samples the server.
 pub(crate) struct ProcessWatch<'a> {
     store: &'a Host,
     server: &'a Host,
-    /// What is still to come: when, and what the store is told.
+    /// Pending signals to the store, and their times.
     to_do: Vec<(Duration, Signal)>,
     state: &'static str,
     sample_at: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct ProcessWatch<'a> {
 }
 
 impl<'a> ProcessWatch<'a> {
-    /// Stops the store at the first mark, and lets it go on at the last.
+    /// Stops the store at the first mark, and resumes it at the last.
     pub(crate) fn new(marks: &[Duration], store: &'a Host, server: &'a Host) -> Self {
         let signals = marks.last().map(|mark| (*mark, Signal::CONT));
         let signals = signals
@@ -52,7 +52,7 @@ impl<'a> ProcessWatch<'a> {
         }
     }
 
-    /// Called every second; waits for what is to be done within the next.
+    /// Called every second; waits for actions due within the next.
     pub(crate) fn look(&mut self, elapsed: Duration) {
         let begun = Instant::now();
         if elapsed >= self.sample_at {
@@ -79,7 +79,7 @@ impl<'a> ProcessWatch<'a> {
         }
     }
 
-    /// What was seen, once the load is over.
+    /// The samples, after the load.
     pub(crate) fn end(mut self, at: Duration) -> Result<Vec<WatchSample>> {
         self.sample(at);
         self.seen
@@ -110,7 +110,7 @@ impl WatchSample {
     }
 }
 
-/// How often the server is looked at.
+/// Interval between samples.
 const EVERY: Duration = Duration::from_secs(10);
-/// How long before a change the server is looked at: longer than a look takes.
+/// How long before a change a sample is taken: longer than sampling takes.
 const SAMPLING: Duration = Duration::from_millis(50);

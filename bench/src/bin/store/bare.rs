@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tollgate_parts::Redis;
 
-/// The smallest token bucket that still keeps its word: level and time, refilled by the server's clock, expiring when
+/// The smallest token bucket that is still correct: level and time, refilled by the server's clock, expiring when
 /// full.
 const BARE: &str = "
 local limit, per = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -21,7 +21,7 @@ redis.call('HSET', KEYS[1], 'level', level - 1, 'at', now)
 redis.call('PEXPIRE', KEYS[1], math.ceil(per / 1000))
 return 1";
 
-/// The digest of the bare script, which the server then knows.
+/// Loads the bare script; returns its digest.
 pub(crate) fn load(server: &Redis) -> String {
     server.cli(&["SCRIPT", "LOAD", BARE])
 }

@@ -1,4 +1,4 @@
-//! What is asked of an engine, and how fast it answers.
+//! Requests to an engine, and their rate.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Lot};
 use tollgate_store::{Book, Engine, Name, StoreRequest, Verb};
 
-/// So long that only what hangs takes it.
+/// Only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) const ONE: [&str; 1] = ["name: second, limit: 1000000, per: 1s"];
@@ -23,14 +23,14 @@ pub(crate) const FIVE: [&str; 5] = [
     "name: month, limit: 1000000000, per: month, algorithm: fixed-window",
 ];
 
-/// The contract of these policies, in the words of a contract file.
+/// The contract of these policies, in the format of a contract file.
 pub(crate) fn book(policies: &[&str]) -> Result<Arc<Book>> {
     let policies: Vec<String> = policies
         .iter()
         .map(|line| format!("      - {{ {line} }}\n"))
         .collect();
     let policies = policies.concat();
-    // Whose policies are others has other keys.
+    // Other policies get other keys.
     let mut hasher = DefaultHasher::new();
     policies.hash(&mut hasher);
     let id = hasher.finish();
@@ -41,16 +41,16 @@ pub(crate) fn book(policies: &[&str]) -> Result<Arc<Book>> {
     Ok(Arc::new(Book::of(contract)?))
 }
 
-/// Who asks for how much.
+/// Callers, keys and batches.
 #[derive(Clone, Copy)]
 pub(crate) struct StoreLoad {
     pub(crate) callers: u64,
     pub(crate) keys: u64,
-    /// Keys that are asked for at once.
+    /// Keys in one call.
     pub(crate) batch: u64,
 }
 
-/// Decisions per second of all callers together, for so long.
+/// Decisions per second of all callers together, during `time`.
 pub(crate) async fn rate<E: Engine>(
     engine: &Arc<E>,
     book: &Arc<Book>,

@@ -1,4 +1,4 @@
-//! The parts of a run: who takes part, what is asked, by which tool.
+//! The parts of a run: participants, requests and tools.
 
 mod own;
 mod stock;

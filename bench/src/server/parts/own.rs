@@ -1,4 +1,4 @@
-//! Parts that are asked by our own generator: what the usual tools cannot do.
+//! Parts driven by Tollgate's own load generator, which the usual tools cannot do.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::server::rounds::{Contender, take_turns};
 use crate::server::{FigureTable, ServerFigure};
 use crate::stopwatch::Spread;
 
-/// A call, and how it is asked.
+/// A call and its parameters.
 #[derive(Clone)]
 struct Asked {
     port: u16,
@@ -83,7 +83,7 @@ impl Asked {
 
     fn run(&self, pace: Pace, duration: Duration) -> Result<LoadReport> {
         let report = tollgate_load::run(&self.plan(pace, duration)?, |_| {})?;
-        // What a server was too late for is in the latencies of an open loop.
+        // An open loop includes late answers in its latencies.
         let late =
             |error: &&ErrorCount| matches!(error.kind, ErrorKind::Unsent | ErrorKind::Unanswered);
         let trouble = report.errors.iter().find(|error| !late(error));
@@ -138,7 +138,7 @@ pub(crate) fn batch(context: &Context) -> Result<Vec<FigureTable>> {
     Ok(vec![context.table(about, &contenders)?])
 }
 
-/// Resident bytes per key, each key asked once.
+/// Resident bytes per key, each key requested once.
 pub(crate) fn memory(context: &Context) -> Result<Vec<FigureTable>> {
     eprintln!(" memory");
     let peers = &context.peers;
@@ -174,7 +174,7 @@ fn bytes_per_key(host: &Host, port: u16, call: Call, keys: u64) -> Result<f64> {
         connections: 16,
         depth: 64,
     };
-    // Buffers and pages that serving takes anyway are not the keys'.
+    // Excludes buffers and pages that serving uses anyway.
     let mut rate = 0.9 * asked.closed(Duration::from_millis(500))?;
     let before = host.resident_bytes()?;
     let mut asked_keys = 0;

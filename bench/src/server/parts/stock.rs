@@ -1,4 +1,4 @@
-//! Parts that are asked by the usual tools of each protocol.
+//! Parts driven by the usual tools of each protocol.
 
 use std::cell::RefCell;
 
@@ -76,7 +76,7 @@ pub(crate) fn resp(context: &Context) -> Result<Vec<FigureTable>> {
     Ok(tables)
 }
 
-/// Runs, and says how much CPU the server took for a request, in microseconds.
+/// Runs, and returns the server's CPU time per request, in microseconds.
 fn with_cpu(host: &Host, run: impl FnOnce() -> Result<ToolResult>) -> Result<(ToolResult, f64)> {
     let before = host.cpu_ns()?;
     let found = run()?;

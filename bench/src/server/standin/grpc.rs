@@ -39,14 +39,12 @@ struct HelloReply {
 
 pub(crate) const HELLO_PATH: &str = "/hello.Hello/Say";
 
-/// Serves the bare hello.
 pub(crate) async fn serve_hello(address: SocketAddr) -> Result<()> {
     let server = Server::builder().tcp_nodelay(true).add_service(Hello);
     server.serve(address).await?;
     Ok(())
 }
 
-/// Serves limitador's decisions.
 pub(crate) async fn serve_limitador(address: SocketAddr) -> Result<()> {
     let user = Expression::parse("user").map_err(|error| anyhow!("{error}"))?;
     let limiter = RateLimiter::new(200_000);

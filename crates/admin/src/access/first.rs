@@ -1,7 +1,7 @@
-//! The first token: made where there is none, and told once.
+//! The first token: created if there is none, and shown once.
 //!
-//! Where a database is away at the start, it is asked again until it answers. Where all tokens were revoked none is
-//! made: whoever runs the server presets one.
+//! If the database is unavailable at the start, retries until it answers. If all tokens were revoked, none is
+//! created: the operator presets one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::admin::{Books, Office};
 
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Sees to it that somebody can get in.
+/// Creates the first token if no one could sign in otherwise.
 pub(crate) async fn greet(office: &Arc<Office>, tell: Tell) {
     if office.access.is_preset() {
         return;

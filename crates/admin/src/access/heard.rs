@@ -1,6 +1,6 @@
-//! What the database says of tokens and of sessions that were ended, at most a second old while it answers.
+//! Tokens and ended sessions as read from the database, at most a second old while it answers.
 //!
-//! Where it is away, what it said is believed for a while, so that those who were let in lately may go on looking.
+//! While it is unavailable, the last result stays valid for a time, so that recent users can continue to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,24 +12,22 @@ use tollgate_catalogue_sql::{AdminToken, Database, Error};
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
 
-/// What the database said.
 #[derive(Default)]
 pub(super) struct AccessSnapshot {
-    /// Tokens that may be used, by what is kept of their secrets.
+    /// Valid tokens, by the digest of their secrets.
     tokens: BTreeMap<String, AdminToken>,
-    /// The same by their ids.
+    /// Digests by token id.
     digests: BTreeMap<String, String>,
-    /// Sessions that were ended on any server.
+    /// Ended on any server.
     ended: BTreeSet<String>,
 }
 
-/// What it said last.
 #[derive(Default)]
 pub(crate) struct Hearing {
     last: Mutex<Option<(Instant, Arc<AccessSnapshot>)>>,
-    /// What it was asked for before then is not believed.
+    /// Results of earlier requests are not used.
     since: Mutex<Option<Instant>>,
-    /// Held while it is asked, so that many who want to know ask once.
+    /// Held during a request, so that concurrent callers share one.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -60,12 +58,12 @@ impl AccessSnapshot {
 }
 
 impl Hearing {
-    /// Asks again before anybody is let in.
+    /// Forces a new read before the next caller is admitted.
     pub(super) fn forget(&self) {
         *self.since.lock() = Some(Instant::now());
     }
 
-    /// What it said last, however long ago.
+    /// The last result, of any age.
     pub(super) fn last(&self) -> Option<Arc<AccessSnapshot>> {
         self.within(Duration::MAX)
     }
@@ -79,7 +77,6 @@ impl Hearing {
     }
 }
 
-/// What the database says.
 pub(super) async fn heard(office: &Office) -> Result<Arc<AccessSnapshot>, Fault> {
     let hearing = &office.access.hearing;
     let Books::Database(database) = &office.books else {
@@ -106,7 +103,7 @@ pub(super) async fn heard(office: &Office) -> Result<Arc<AccessSnapshot>, Fault>
     }
 }
 
-/// How often the database is asked.
+/// The interval between reads.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// For how long what it said is believed while it is away.
+/// How long the last result stays valid while the database is unavailable.
 const TRUST_WITHOUT: Duration = Duration::from_mins(10);

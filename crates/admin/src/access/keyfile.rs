@@ -1,6 +1,6 @@
 //! The file of the key by which sessions and signed links are sealed.
 //!
-//! It is text, for its owner alone, so that whoever reads the database, or another user of the machine, can make
+//! It is text that only its owner may read, so that a reader of the database, or another user of the machine, can forge
 //! neither:
 //!
 //! ```text
@@ -17,15 +17,13 @@ use std::path::Path;
 use tollgate_kit::base64;
 use tollgate_sqlite::private;
 
-/// A key of sessions and links.
 pub struct SigningKey(pub(super) [u8; KEY_BYTES]);
 
 /// Why a key file cannot be used. No variant holds a key.
 #[derive(Debug)]
 pub enum KeyError {
-    /// It cannot be read or written.
     File(io::Error),
-    /// Others than its owner may read or write it: its mode.
+    /// Its mode, which lets others than its owner read or write it.
     Open(u32),
     /// It has no line `key: …` of 32 bytes in base64, or more than one.
     Malformed,
@@ -59,14 +57,13 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// A fresh one.
     pub fn draw() -> Result<Self, KeyError> {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|_| KeyError::Random)?;
         Ok(Self(key))
     }
 
-    /// That of a file, which others than its owner and its group may not read.
+    /// Refuses a file that others than its owner and its group may read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = private::read(path, FILE_BYTES_MAX).map_err(KeyError::File)?;
         let text = text.map_err(KeyError::Open)?;
@@ -81,12 +78,12 @@ impl SigningKey {
         bytes.map(Self).ok_or(KeyError::Malformed)
     }
 
-    /// Writes a file that is not there yet.
+    /// Fails if the file exists.
     pub fn create(&self, path: &Path) -> Result<(), KeyError> {
         private::create(path, self.text().as_bytes()).map_err(KeyError::File)
     }
 
-    /// Writes a file in the place of the one that is there.
+    /// Replaces an existing file.
     pub fn replace(&self, path: &Path) -> Result<(), KeyError> {
         private::replace(path, self.text().as_bytes()).map_err(KeyError::File)
     }
@@ -98,7 +95,7 @@ impl SigningKey {
 
 const COMMENT: &str = "# Seals the sessions and signed links of a Tollgate console. Whoever has it can sign in as an administrator.";
 pub(super) const KEY_BYTES: usize = 32;
-/// More than any key file has.
+/// Bound on the size of a key file.
 const FILE_BYTES_MAX: u64 = 4096;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Signed links: whoever has one sees the limits and the usage of one identity, until a time, and nothing else.
+//! Signed links: its holder sees the limits and the usage of one identity, until a time, and nothing else.
 //!
-//! A link has a version of its form, the end of its time and the identity, sealed; nothing is kept of it. Another key
+//! A link is a format version, its expiry and the identity, sealed; nothing is stored. Another key
 //! ends all links at once.
 
 use tollgate_catalogue::Identity;
@@ -8,17 +8,14 @@ use tollgate_catalogue::Identity;
 use super::seal::Seal;
 use crate::fault::Fault;
 
-/// Why a link does not open anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkError {
-    /// It was not made here, or was changed.
+    /// Made under another key, or changed.
     Tampered,
-    /// Its time is up.
     Expired,
 }
 
 impl LinkError {
-    /// What is wrong with it, in words.
     pub(crate) const fn told(self) -> &'static str {
         match self {
             Self::Tampered => "this link is not whole; ask for it again",
@@ -27,7 +24,7 @@ impl LinkError {
     }
 }
 
-/// The last part of a link's path.
+/// Returns the last part of the link's path.
 pub(crate) fn make(seal: &Seal, identity: &Identity, expires_ns: u64) -> Result<String, Fault> {
     let mut words = vec![VERSION];
     words.extend_from_slice(&expires_ns.to_be_bytes());
@@ -35,7 +32,6 @@ pub(crate) fn make(seal: &Seal, identity: &Identity, expires_ns: u64) -> Result<
     seal.sealed(PURPOSE, &words)
 }
 
-/// Whose link it is.
 pub(crate) fn open(
     seal: &Seal,
     text: &str,
@@ -58,7 +54,6 @@ pub(crate) fn open(
 }
 
 const PURPOSE: &str = "link";
-/// Which form a link has.
 const VERSION: u8 = 1;
 
 #[cfg(test)]

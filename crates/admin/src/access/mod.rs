@@ -1,7 +1,7 @@
-//! Who asks: the owner of a token, shown as `Authorization: Bearer` or by a session that was begun with one.
+//! The caller: the owner of a token, sent as `Authorization: Bearer` or by a session that began with one.
 //!
-//! Tokens are known as the database tells them once a second; a token that is revoked elsewhere ends here that late.
-//! Where the database is away, whoever was let in lately may go on looking.
+//! Tokens are read from the database once a second; a revocation on another server takes effect here within that time.
+//! While the database is unavailable, recent callers can continue to read.
 
 pub(crate) mod first;
 mod heard;
@@ -37,17 +37,14 @@ use signins::SignIns;
 
 pub use keyfile::{KeyError, SigningKey};
 
-/// Who asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The name of the token; changes are made in it.
+    /// The name of the token; it is the author of changes.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The id of the token.
     pub(crate) token: String,
-    /// What is kept of the token's secret.
     digest: String,
-    /// The session, where it came by one.
+    /// `None` if the request had a token instead.
     pub(crate) session: Option<sessions::Session>,
 }
 
@@ -62,7 +59,7 @@ impl Caller {
         }
     }
 
-    /// Somebody without a token, who may look; what at, others say.
+    /// A read-only caller without a token; the route limits what it may read.
     pub(crate) fn looking(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -74,12 +71,11 @@ impl Caller {
     }
 }
 
-/// Where a request comes from: an address, behind proxies whose word is taken, or a Unix socket.
+/// The address of the client, behind trusted proxies, or a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientOrigin(Option<IpAddr>);
 
 impl ClientOrigin {
-    /// The client of a request with these fields.
     pub(crate) fn of(office: &Office, peer: &Peer, headers: &HeaderMap) -> Self {
         let lines = headers.get_all(office.proxies.header.name()).into_iter();
         let lines = lines.map(HeaderValue::as_bytes);
@@ -96,21 +92,20 @@ impl fmt::Display for ClientOrigin {
     }
 }
 
-/// What is known of who may ask.
+/// State of authentication.
 pub(crate) struct Access {
-    /// What is kept of the secret that was preset.
+    /// Digest of the preset secret.
     preset: Option<String>,
     guard: Guard,
     pub(crate) seal: Seal,
     hearing: Hearing,
     ended: EndedSessions,
     sign_ins: SignIns,
-    /// When the database was told last that a token is used, by its id.
+    /// When the last use of a token was last stored, by its id.
     touched: Mutex<BTreeMap<String, Instant>>,
 }
 
 impl Access {
-    /// Nobody has asked yet.
     pub(crate) fn new(preset: Option<&str>, key: KeyPlace) -> Result<Self, String> {
         if preset.is_some_and(|secret| secret.len() < TOKEN_BYTES_MIN) {
             return Err(format!(
@@ -128,17 +123,16 @@ impl Access {
         })
     }
 
-    /// Whether a secret was preset.
     pub(crate) const fn is_preset(&self) -> bool {
         self.preset.is_some()
     }
 
-    /// Forgets what the database said: a token was made or revoked.
+    /// Call after a token is created or revoked.
     pub(crate) fn forget(&self) {
         self.hearing.forget();
     }
 
-    /// Whether the database should be told that a token is used.
+    /// Whether to store that a token is used.
     fn is_due(&self, id: &str) -> bool {
         let now = Instant::now();
         let mut touched = self.touched.lock();
@@ -156,7 +150,7 @@ impl Access {
     }
 }
 
-/// Who asks; why nobody is let in, otherwise.
+/// The caller, or why it is refused.
 pub(crate) async fn caller(
     office: &Office,
     headers: &HeaderMap,
@@ -176,11 +170,11 @@ pub(crate) async fn caller(
     }))
 }
 
-/// What is said where nobody can have a token.
+/// The message if no tokens can exist.
 pub(crate) const NOBODY: &str =
     "no token is known here: start the server with TOLLGATE_ADMIN_TOKEN, or with a catalogue";
 
-/// The caller with a secret. A wrong one is a guess: it is counted, and written down.
+/// A wrong secret is a guess: it is counted and audited.
 pub(crate) async fn by_secret(
     office: &Office,
     secret: &str,
@@ -214,7 +208,7 @@ async fn look_up(office: &Office, secret: &str, client: ClientOrigin) -> Result<
     }
     let attempt = access.guard.begin(client.0).map_err(Fault::guessing)?;
     let found = match &office.books {
-        // It may have been made on another server in this second.
+        // It may have been created on another server within the last second.
         Books::Database(database) => database.token(secret).await,
         Books::File(_) => Ok(None),
     };
@@ -233,7 +227,7 @@ async fn look_up(office: &Office, secret: &str, client: ClientOrigin) -> Result<
     Ok(Caller::of(&token))
 }
 
-/// Tells the database that a token is used, behind the answer.
+/// Stores that a token is used, without delaying the answer.
 fn touch(database: &Database, id: &str) {
     let (database, id) = (database.clone(), id.to_owned());
     tokio::spawn(async move {
@@ -243,7 +237,7 @@ fn touch(database: &Database, id: &str) {
     });
 }
 
-/// Whoever runs the server, by what is kept of the secret.
+/// The operator, by the digest of the preset secret.
 fn preset_caller(digest: &str) -> Caller {
     Caller {
         name: PRESET.to_owned(),
@@ -259,9 +253,9 @@ fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-/// The name and id of the secret that whoever runs the server chose.
+/// The name and id of the secret preset by the operator.
 const PRESET: &str = "preset";
-/// How often the database is told that a token is used.
+/// How often the use of a token is stored.
 const TOUCH_EVERY: Duration = Duration::from_mins(1);
-/// The most tokens of which it is remembered.
+/// Bound on tokens in `touched`.
 const TOUCHED_MAX: usize = 10_000;

@@ -1,7 +1,7 @@
-//! Whether what a browser sends comes from a page of this server: other sites can make it send forms here.
+//! Checks that a browser's request comes from a page of this server: other sites can make it send forms here.
 //!
-//! Browsers say so themselves, in `Sec-Fetch-Site` or, where they reach the server without TLS, in `Origin`. Programs
-//! say neither.
+//! Browsers send this themselves, in `Sec-Fetch-Site` or, without TLS, in `Origin`. Programs
+//! send neither.
 
 use http::header::{HOST, HeaderMap, ORIGIN};
 use http::uri::Authority;
@@ -9,7 +9,7 @@ use http::{HeaderValue, Request};
 
 use crate::fault::Fault;
 
-/// Refuses what another site made a browser send.
+/// Refuses requests that another site made a browser send.
 pub(crate) fn check<B>(request: &Request<B>) -> Result<(), Fault> {
     let headers = request.headers();
     let is_ours = match (headers.get("sec-fetch-site"), headers.get(ORIGIN)) {
@@ -25,13 +25,13 @@ pub(crate) fn check<B>(request: &Request<B>) -> Result<(), Fault> {
     ))
 }
 
-/// Whether neither field is there twice: then no reader can be told another one than this.
+/// Neither field may occur twice, or a proxy could read another value than this server.
 fn fits_once(headers: &HeaderMap) -> bool {
     let count = |name: &str| headers.get_all(name).iter().count();
     count("sec-fetch-site") <= 1 && count("origin") <= 1
 }
 
-/// The name under which this server was asked.
+/// The host name that the client used.
 fn host<B>(request: &Request<B>) -> Option<&str> {
     let told = request.headers().get(HOST);
     let told = told.and_then(|line| line.to_str().ok());
@@ -71,7 +71,7 @@ mod tests {
             &[][..],
             &[("sec-fetch-site", "same-origin")],
             &[("sec-fetch-site", "none"), ("origin", "null")],
-            // A proxy may have changed the host; the browser knows better.
+            // A proxy may have changed the host; the browser's own field is right.
             &[
                 ("sec-fetch-site", "same-origin"),
                 ("origin", "https://outside.example"),

@@ -1,4 +1,4 @@
-//! What this server said before, and nobody else: HMAC-SHA-256 under a key that all servers on one database share.
+//! Authenticates values that this server issued: HMAC-SHA-256 under a key that all servers on one database share.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,16 +15,15 @@ use tollgate_sqlite::private;
 use super::keyfile::{KeyError, SigningKey};
 use crate::fault::Fault;
 
-/// The key, and where it is.
 pub(crate) struct Seal {
-    /// Where it is read again; without, it is as old as the process.
+    /// Read again at intervals; `None` for a key that lives as long as the process.
     file: Option<PathBuf>,
     key: Mutex<Option<(Instant, hmac::Key)>>,
 }
 
 impl Seal {
-    /// The key at a place. A file that only this server names is made where there is none; what is wrong with one that
-    /// was given, otherwise.
+    /// Creates a missing file only if the path is the server's own default; an error in a file that
+    /// was configured is returned.
     pub(crate) fn at(place: KeyPlace) -> Result<Self, String> {
         let file = match place {
             KeyPlace::Given(path) => {
@@ -48,7 +47,7 @@ impl Seal {
         })
     }
 
-    /// The key, at most a second older than the file.
+    /// At most a second older than the file.
     fn key(&self) -> Result<hmac::Key, Fault> {
         let mut known = self.key.lock();
         if let Some((read, key)) = &*known
@@ -72,14 +71,13 @@ impl Seal {
         Ok(key)
     }
 
-    /// The words with their seal.
     pub(crate) fn sealed(&self, purpose: &str, words: &[u8]) -> Result<String, Fault> {
         let tag = hmac::sign(&self.key()?, &bound(purpose, words));
         let (words, tag) = (base64::encode(words), base64::encode(tag.as_ref()));
         Ok(format!("{words}.{tag}"))
     }
 
-    /// The words of a sealed text, where they are ours; compared in a time that tells nothing.
+    /// `None` if the seal does not verify; compared in constant time.
     pub(crate) fn opened(&self, purpose: &str, text: &str) -> Result<Option<Vec<u8>>, Fault> {
         let key = self.key()?;
         let open = || {
@@ -92,7 +90,7 @@ impl Seal {
         Ok(open())
     }
 
-    /// What tells a secret from every other to whoever has the key, and to nobody else.
+    /// Identifies a secret, only to holders of the key.
     pub(crate) fn mark(&self, purpose: &str, secret: &str) -> Result<SealMark, Fault> {
         let tag = hmac::sign(&self.key()?, &bound(purpose, secret.as_bytes()));
         let mut mark = [0; MARK_BYTES];
@@ -108,7 +106,7 @@ impl Seal {
 pub(crate) struct SealMark(pub(crate) [u8; MARK_BYTES]);
 
 impl PartialEq for SealMark {
-    /// In a time that tells nothing.
+    /// In constant time.
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -116,7 +114,7 @@ impl PartialEq for SealMark {
 
 impl Eq for SealMark {}
 
-/// Makes a file of this server's own where there is none, and looks whether it can be used.
+/// Creates the server's own file if it is missing, and checks that it is usable.
 fn own(path: &Path) -> Result<(), KeyError> {
     match SigningKey::draw()?.create(path) {
         Ok(()) => {
@@ -124,7 +122,7 @@ fn own(path: &Path) -> Result<(), KeyError> {
             tracing::info!(%path, "made the key of sessions and signed links");
             Ok(())
         }
-        // There is one: of an earlier start, or of another server on this database.
+        // It exists: from an earlier start, or from another server on this database.
         Err(KeyError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
             narrow(path).map_err(KeyError::File)?;
             SigningKey::read(path).map(drop)
@@ -133,8 +131,9 @@ fn own(path: &Path) -> Result<(), KeyError> {
     }
 }
 
-/// Takes back what the group of a volume was given: orchestrators give it all files when they mount them. What
-/// everybody was given stays, and is refused.
+/// Removes the group's permissions: orchestrators grant them on all files of a volume when they mount it. Permissions
+/// of
+/// all users stay, and the file is refused.
 fn narrow(path: &Path) -> io::Result<()> {
     let everybody = std::fs::metadata(path)?.permissions().mode() & 0o007;
     if everybody == 0 {
@@ -147,12 +146,11 @@ fn made(key: &SigningKey) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, &key.0)
 }
 
-/// What is sealed for one purpose is nothing for another.
+/// A value sealed for one purpose does not verify for another.
 fn bound(purpose: &str, words: &[u8]) -> Vec<u8> {
     [purpose.as_bytes(), b"\0", words].concat()
 }
 
-/// The most bytes that are sealed.
 const WORDS_BYTES_MAX: usize = 1 << 10;
 pub(crate) const MARK_BYTES: usize = 16;
 /// How often the file is read.

@@ -1,10 +1,12 @@
-//! Sessions of the console: begun with a token, told by a cookie, over when the token is.
+//! Sessions of the console: begun with a token, carried by a cookie, ended with the token.
 //!
-//! A session is sealed words and kept nowhere, so that any server on the same database and key knows it. It says when
-//! it was begun and when it was last used, and has a mark of the secret it was begun with: the server ends it when it
-//! is too old, was not used for too long, or its token has another secret or none. What changes something must also
-//! show a value that only pages of ours have (`csrf`). Logging out ends a session here at once, and on other servers
-//! within a second: of sessions that were ended before their time the database has the numbers.
+//! A session is a sealed value and not stored, so that any server on the same database and key accepts it. It records
+//! when
+//! it began and was last used, and a mark of the secret that it began with: the server ends it when it
+//! is too old, was not used for too long, or its token has another secret or is gone. A change must also
+//! carry a value that only pages of this server have (`csrf`). Logging out ends a session here at once, and on other
+//! servers
+//! within a second: the database has the numbers of sessions that were ended early.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +22,20 @@ use crate::admin::{Books, Office};
 use crate::fault::Fault;
 use crate::time::{SECOND_NS, now_ns};
 
-/// A session that holds.
+/// A valid session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
-    /// The token it was begun with.
     token: String,
     begun_ns: u64,
-    /// When it was last used, to about [`RENEW_S`].
+    /// Last use, accurate to about [`RENEW_S`].
     used_ns: u64,
-    /// Tells it from every other.
+    /// Unique.
     number: u64,
-    /// Of the secret it was begun with.
+    /// Of the secret that it began with.
     mark: SealMark,
 }
 
-/// Sessions that were ended here before their time, with when that is.
+/// Sessions that were ended here early, with their regular end.
 #[derive(Default)]
 pub(crate) struct EndedSessions(Mutex<BTreeMap<u64, u64>>);
 
@@ -53,17 +54,16 @@ impl EndedSessions {
 }
 
 impl Session {
-    /// What the database calls it.
     fn name(&self) -> String {
         format!("{:016x}", self.number)
     }
 
-    /// When it ends, however much it is used.
+    /// Its end, regardless of use.
     const fn until_ns(&self) -> u64 {
         self.begun_ns.saturating_add(LASTS_S * SECOND_NS)
     }
 
-    /// Whether it is neither too old nor unused for too long, nor of a time that has not come.
+    /// Whether it is neither too old, nor unused for too long, nor from the future.
     fn holds(&self, now_ns: u64) -> bool {
         let unused = self.used_ns.saturating_add(UNUSED_S * SECOND_NS);
         let soon = now_ns.saturating_add(APART_S * SECOND_NS);
@@ -86,7 +86,6 @@ impl Session {
         })
     }
 
-    /// The value of `Set-Cookie` that has it.
     fn cookie(&self, seal: &Seal, is_sealed: bool) -> Result<String, Fault> {
         let left = self.until_ns().saturating_sub(now_ns()) / SECOND_NS;
         let value = seal.sealed(PURPOSE, &self.words())?;
@@ -94,7 +93,7 @@ impl Session {
     }
 }
 
-/// Begins a session for a caller who showed a token: the value of `Set-Cookie`.
+/// For a caller with a token. Returns the value of `Set-Cookie`.
 pub(crate) fn begin(office: &Office, caller: &Caller, is_sealed: bool) -> Result<String, Fault> {
     let seal = &office.access.seal;
     let number = getrandom::u64().map_err(|why| Fault::unavailable(why.to_string()))?;
@@ -109,7 +108,7 @@ pub(crate) fn begin(office: &Office, caller: &Caller, is_sealed: bool) -> Result
     session.cookie(seal, is_sealed)
 }
 
-/// The value of `Set-Cookie` by which a session that was not used for a while is noted to be; mostly none.
+/// The value of `Set-Cookie` that updates the last use; `None` if that is recent.
 pub(crate) fn renewed(office: &Office, session: &Session, is_sealed: bool) -> Option<String> {
     let now = now_ns();
     if now < session.used_ns.saturating_add(RENEW_S * SECOND_NS) {
@@ -122,7 +121,7 @@ pub(crate) fn renewed(office: &Office, session: &Session, is_sealed: bool) -> Op
     used.cookie(&office.access.seal, is_sealed).ok()
 }
 
-/// Ends a session: the value of `Set-Cookie` that takes the cookie away.
+/// Returns the value of `Set-Cookie` that removes the cookie.
 pub(crate) async fn end(office: &Office, session: &Session, is_sealed: bool) -> String {
     office.access.ended.add(session);
     if let Books::Database(database) = &office.books {
@@ -139,7 +138,6 @@ fn set(value: &str, seconds: u64, is_sealed: bool) -> String {
     format!("{COOKIE_NAME}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// The text of a session in the head of a request.
 pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines
@@ -151,7 +149,6 @@ pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
         .map(|(_, value)| value)
 }
 
-/// The caller of a session.
 pub(super) async fn caller(office: &Office, text: &str) -> Result<Caller, Fault> {
     let over = || Fault::unauthorized("the session is over; log in again");
     let access = &office.access;
@@ -162,7 +159,7 @@ pub(super) async fn caller(office: &Office, text: &str) -> Result<Caller, Fault>
     let session = session.ok_or_else(over)?;
     let heard = heard(office).await;
     let mut caller = if session.token == PRESET {
-        // Those who run the server get in without a database; what it said last still counts.
+        // Operators can sign in without a database; its last result still applies.
         let last = heard.ok().or_else(|| access.hearing.last());
         if last.is_some_and(|last| last.has_ended(&session.name())) {
             return Err(over());
@@ -183,7 +180,7 @@ pub(super) async fn caller(office: &Office, text: &str) -> Result<Caller, Fault>
     Ok(caller)
 }
 
-/// What pages of this session put into forms, and scripts into [`CSRF_LINE`].
+/// The value that pages of this session put into forms, and scripts into [`CSRF_LINE`].
 pub(crate) fn csrf(office: &Office, session: &Session) -> Result<String, Fault> {
     office
         .access
@@ -191,7 +188,7 @@ pub(crate) fn csrf(office: &Office, session: &Session) -> Result<String, Fault> 
         .sealed(CSRF, &session.number.to_be_bytes())
 }
 
-/// Refuses what was not sent by a page of ours.
+/// Refuses requests that were not sent by a page of this server.
 pub(crate) fn check_csrf(
     office: &Office,
     session: &Session,
@@ -209,21 +206,20 @@ pub(crate) fn check_csrf(
     ))
 }
 
-/// The header field in which scripts show the value.
+/// The header field in which scripts send the value.
 pub(crate) const CSRF_LINE: &str = "tollgate-csrf";
 const COOKIE_NAME: &str = "tollgate_session";
 const PURPOSE: &str = "session";
 const CSRF: &str = "csrf";
 const SECRET: &str = "secret";
-/// How long a session lasts.
 const LASTS_S: u64 = 12 * 3600;
-/// How long one lasts that is not used. A page that is open uses it.
+/// An unused session ends after this. An open page counts as use.
 const UNUSED_S: u64 = 3600;
-/// How much later than the last time the use of one is noted.
+/// The use of a session is recorded at most this often.
 const RENEW_S: u64 = 60;
-/// By how much the clocks of servers on one database may differ.
+/// Tolerance between the clocks of servers on one database.
 const APART_S: u64 = 300;
-/// The most sessions remembered that were ended before their time.
+/// Bound on sessions that were ended early.
 const ENDED_MAX: usize = 10_000;
 
 #[cfg(test)]
@@ -246,7 +242,7 @@ mod tests {
         let holds = |begun, used| session(day - begun, day - used).holds(at(day));
         assert!(holds(LASTS_S - 1, 0) && holds(0, 0) && holds(UNUSED_S - 1, UNUSED_S - 1));
         assert!(!holds(LASTS_S, 0) && !holds(UNUSED_S, UNUSED_S));
-        // A clock that was ahead makes no session that lasts longer.
+        // A clock that was ahead must not make a session last longer.
         assert!(session(day + APART_S, day).holds(at(day)));
         assert!(!session(day + APART_S + 1, day).holds(at(day)));
         assert!(!session(day, day + APART_S + 1).holds(at(day)));

@@ -1,8 +1,8 @@
-//! Who signed in, and who was refused: written into the audit, so that a flood of guesses does not fill the disk.
+//! Audits sign-ins and refusals, so that a flood of guesses does not fill the disk.
 //!
-//! Of an address the first refusal of a minute is a line at once, and the others of that minute are one more, with
-//! their number. Of more addresses than are told apart there is one line for all. At the end of the process what was
-//! not written yet is lost.
+//! The first refusal of an address in a minute is a line at once; the others of that minute share one more, with
+//! their number. Addresses beyond the bound share one line. Lines that are pending when the process ends
+//! are lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -14,18 +14,17 @@ use tollgate_catalogue_sql::AuditEntry;
 use super::ClientOrigin;
 use crate::admin::{Books, Office};
 
-/// Refusals of this minute.
 pub(crate) struct SignIns(Mutex<Minute>);
 
 struct Minute {
     began: Instant,
-    /// How many were refused after the first, by address.
+    /// Refusals after the first, by address.
     again: BTreeMap<String, u64>,
-    /// How many came from elsewhere.
+    /// Refusals of other addresses.
     elsewhere: u64,
 }
 
-/// What is to be written: from where, and what came of it.
+/// Origin and outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line(String, String);
 
@@ -44,7 +43,7 @@ impl Minute {
         }
     }
 
-    /// Counts a refusal; whether it is the first of an address.
+    /// Returns whether it is the first of the address.
     fn refuse(&mut self, origin: &str) -> bool {
         if let Some(again) = self.again.get_mut(origin) {
             *again += 1;
@@ -57,7 +56,7 @@ impl Minute {
         false
     }
 
-    /// Begins the next minute where this one is over: what is to be written of it.
+    /// Begins the next minute if this one is over. Returns the lines of the last one.
     fn end(&mut self, now: Instant) -> Vec<Line> {
         if now.duration_since(self.began) < MINUTE {
             return Vec::new();
@@ -76,13 +75,12 @@ impl Minute {
     }
 }
 
-/// Writes down that a token let somebody in.
 pub(crate) async fn admitted(office: &Office, who: &str, client: ClientOrigin) {
     tracing::info!(who, %client, "signed in to the console");
     keep(office, who, Line(client.to_string(), "done".to_owned())).await;
 }
 
-/// Writes down that a token was refused, or counts it.
+/// Audits the refusal, or counts it.
 pub(super) async fn refused(office: &Office, client: ClientOrigin) {
     let origin = client.to_string();
     let (lines, is_first) = {
@@ -95,7 +93,7 @@ pub(super) async fn refused(office: &Office, client: ClientOrigin) {
     }
 }
 
-/// Writes what was counted, for as long as the office is there.
+/// Writes the counted refusals while `office` lives.
 pub(crate) async fn keep_refusals(office: Weak<Office>) {
     let mut tick = tokio::time::interval(MINUTE);
     loop {
@@ -132,12 +130,12 @@ async fn keep(office: &Office, who: &str, Line(origin, outcome): Line) {
     }
 }
 
-/// How an outcome begins that let nobody in.
+/// Prefix of outcomes that are refusals.
 pub(crate) const REFUSED: &str = "refused";
-/// Who showed a token that nobody has.
+/// The author of a sign-in with an unknown token.
 const UNKNOWN: &str = "unknown";
 const MINUTE: Duration = Duration::from_mins(1);
-/// The most addresses that are told apart in a minute.
+/// The most addresses counted separately in a minute.
 const ORIGINS_MAX: usize = 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What can be done for a key and its entries: tokens back or away, another plan, a ban, a link for the customer.
+//! Actions for a key and its entries: refund or charge tokens, change the plan, ban, make a link for the customer.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
-/// Does something for a key, or for one of its entries.
 pub(super) async fn act(page: &PageRequest, what: &str) -> Result<Reply, Fault> {
     let form = &page.form;
     let identity = form.get("identity");
@@ -34,7 +33,7 @@ pub(super) async fn act(page: &PageRequest, what: &str) -> Result<Reply, Fault> 
     Ok(onward(&Done::of(&done).on(&here(&key))))
 }
 
-/// Takes an assignment or a ban away.
+/// Removes an assignment or a ban.
 async fn remove(page: &PageRequest, place: &str, form: &Fields) -> Result<Value, Fault> {
     let (id, reason) = (encoded(form.get("id")), encoded(form.get("reason")));
     let body = Body {
@@ -50,7 +49,6 @@ async fn remove(page: &PageRequest, place: &str, form: &Fields) -> Result<Value,
         .await
 }
 
-/// Acts on what is counted.
 async fn key(page: &PageRequest, what: &str, form: &Fields) -> Result<Value, Fault> {
     let key = Typed::read(form.get("key"))?;
     let cost = match form.get("cost") {
@@ -81,7 +79,7 @@ async fn ban(page: &PageRequest, form: &Fields) -> Result<Value, Fault> {
         ban["until"] = json!(until);
     }
     let path = format!("/bans/{}", encoded(identity));
-    // One that is over is put in the place of the one before.
+    // An expired one is replaced.
     let present = match page.inner.get(&path).await {
         Ok(item) => item["version"].as_u64(),
         Err(fault) if fault.code() == "not_found" => Some(0),
@@ -101,7 +99,7 @@ async fn ban(page: &PageRequest, form: &Fields) -> Result<Value, Fault> {
         .await
 }
 
-/// A time as forms give it, in UTC: with or without seconds, and with or without its zone.
+/// A time from a form, in UTC: with or without seconds, and with or without its zone.
 fn moment(name: &str, typed: &str) -> Result<Option<String>, Fault> {
     if typed.is_empty() {
         return Ok(None);
@@ -122,7 +120,7 @@ fn moment(name: &str, typed: &str) -> Result<Option<String>, Fault> {
     found.map(|nanos| Some(time::told(nanos))).ok_or_else(wrong)
 }
 
-/// For how many days; `None` where nothing was typed.
+/// `None` for an empty field.
 pub(super) fn days(form: &Fields) -> Result<Option<u64>, Fault> {
     let typed = form.get("days");
     let wrong = |_| Fault::invalid(format!("“{typed}” is no number of days: write it as 90"));
@@ -132,7 +130,6 @@ pub(super) fn days(form: &Fields) -> Result<Option<u64>, Fault> {
     typed.parse().map(Some).map_err(wrong)
 }
 
-/// Makes a link and shows it once.
 async fn link(page: &PageRequest, identity: &str, form: &Fields) -> Result<Reply, Fault> {
     let days = days(form)?;
     let path = format!("/identities/{}/link", encoded(identity));

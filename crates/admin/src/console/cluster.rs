@@ -1,4 +1,4 @@
-//! The nodes, as this one sees them, how policies stand here that nodes count together, and the gateway that it may be.
+//! The cluster as this node sees it, the local state of shared policies, and the gateway if this server is one.
 
 use serde_json::{Map, Value};
 use tollgate_console::number;
@@ -14,7 +14,6 @@ use super::told::{list, text};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// The nodes.
 pub(super) async fn cluster(page: &PageRequest) -> Result<Reply, Fault> {
     let told = page.inner.get("/cluster").await?;
     let load = page.inner.get("/load").await.unwrap_or_default();
@@ -45,7 +44,7 @@ pub(super) async fn cluster(page: &PageRequest) -> Result<Reply, Fault> {
     Ok(fitted(&page.frame, &view, cut, page::cluster))
 }
 
-/// Leaves out what has no room.
+/// Leaves out rows that do not fit.
 fn cut(view: &mut ClusterPage, fit: &mut Fit) {
     fit.cut(&mut view.nodes);
     fit.cut(&mut view.counted);
@@ -68,7 +67,7 @@ fn node(peer: &Value, load: &Value) -> NodeRow {
     }
 }
 
-/// A node that should be there and is not.
+/// A node that left without a goodbye.
 fn missing(one: &MissingView) -> NodeRow {
     NodeRow {
         name: one.name.clone(),
@@ -78,14 +77,14 @@ fn missing(one: &MissingView) -> NodeRow {
     }
 }
 
-/// What another node decided each second of the last whole minute. A request may be bound by several contracts, so that
-/// the busiest one says it.
+/// Decisions per second of another node in the last whole minute. Several contracts may bind one request, so
+/// the busiest one is used.
 fn rate(load: &Value, name: &Value) -> f64 {
     let of = list(&load["contracts"]).filter(|of| of["node"] == *name);
     of.filter_map(|of| of["rate"].as_f64()).fold(0.0, f64::max)
 }
 
-/// Who is not heard of, and what that means.
+/// Silent nodes, and the consequence.
 fn partition(nodes: &[NodeRow]) -> Option<String> {
     let silent = nodes
         .iter()
@@ -103,7 +102,7 @@ fn partition(nodes: &[NodeRow]) -> Option<String> {
     })
 }
 
-/// What this node shows of policies that nodes count together by a mode.
+/// The local state of policies that a mode shares between nodes.
 fn counted(page: &PageRequest, mode: Coordination) -> Vec<CountedPolicy> {
     let view = modes::view(&page.inner.shared, mode);
     let policy = |policy: &ModePolicyView| CountedPolicy {
@@ -116,7 +115,7 @@ fn counted(page: &PageRequest, mode: Coordination) -> Vec<CountedPolicy> {
     shown.filter(|policy| !policy.figures.is_empty()).collect()
 }
 
-/// Names and values, those within objects after the object's name.
+/// Names and values, fields of nested objects after the object's name.
 fn figures(of: &str, all: &Map<String, Value>) -> Vec<(String, String)> {
     let each = all.iter().flat_map(|(name, value)| {
         let name = format!("{of}{}", name.replace('_', " "));
@@ -132,7 +131,7 @@ fn figures(of: &str, all: &Map<String, Value>) -> Vec<(String, String)> {
     each.collect()
 }
 
-/// The gateway that this server is.
+/// `None` if this server is not a gateway.
 fn gateway(page: &PageRequest) -> Option<GatewayRow> {
     let view = page.inner.shared.annex.get()?.view();
     let delays = |of: &DelaysView| {

@@ -22,7 +22,7 @@ use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
-/// Whose link it is: for programs the identity, for people their page.
+/// Answers programs with the identity, and browsers with the page.
 pub(super) async fn mine(
     office: Arc<Office>,
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ async fn shown(inner: &SignedIn, visit: &Visit, identity: &str) -> Result<Reply,
     let frame = stranger(&visit.request);
     let key = Typed::read(&page::as_part(identity))?;
     let mut told = explained(inner, &key, "").await?;
-    // Where contracts match more than the identity, the limits are those of the request that came last.
+    // Where contracts match more than the identity, show the limits of the latest request.
     if told["matched"] == false
         && let Some(seen) = recent(inner, &key).await?.1.first()
     {
@@ -76,13 +76,12 @@ async fn shown(inner: &SignedIn, visit: &Visit, identity: &str) -> Result<Reply,
     Ok(fitted(&frame, &view, cut, page::customer))
 }
 
-/// A request that several contracts bind is counted by each: the one that saw most tells of all.
+/// Each contract that binds a request counts it, so the largest count stands for all.
 fn most(used: &[UsedRow], of: impl Fn(&UsedRow) -> Tally) -> Tally {
     let tallies = used.iter().map(of);
     tallies.max_by_key(|tally| tally.all()).unwrap_or_default()
 }
 
-/// A link that opens nothing.
 fn closed(visit: &Visit, error: LinkError) -> Reply {
     let sentence = match error {
         LinkError::Expired => "The time of this link is up.",
@@ -97,7 +96,7 @@ fn closed(visit: &Visit, error: LinkError) -> Reply {
     html(page).with(http::StatusCode::FORBIDDEN)
 }
 
-/// What a customer is told where something else went wrong: there is nothing for them to sign in to.
+/// The page for other failures: a customer cannot sign in.
 pub(super) fn failed(visit: &Visit, fault: &Fault) -> Reply {
     let view = Closed {
         sentence: fault.message().to_owned(),

@@ -1,4 +1,4 @@
-//! One request for a page: who asks, the fields that came, and what stands around every page.
+//! One request for a page: caller, fields, and the frame of the page.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION};
@@ -14,18 +14,16 @@ use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
-/// One request for a page.
 pub(super) struct PageRequest {
     pub(super) inner: SignedIn,
     pub(super) frame: PageFrame,
-    /// What stands in the address.
+    /// The query string.
     pub(super) query: Fields,
-    /// What was typed.
     pub(super) form: Fields,
 }
 
 impl PageRequest {
-    /// Whoever is signed in, with what they sent. What changes something must come from a page of ours.
+    /// Refuses changes that do not come from a page of this server.
     pub(super) async fn new(inner: SignedIn, request: &Request<Bytes>) -> Result<Self, Fault> {
         let body = (*request.method() == Method::POST).then(|| request.body());
         let form = body.map_or_else(Fields::default, |body| {
@@ -60,11 +58,11 @@ impl PageRequest {
     }
 }
 
-/// The frame for somebody who is not known yet.
+/// The frame before sign-in.
 pub(super) fn stranger(request: &Request<Bytes>) -> PageFrame {
     let headers = request.headers();
     let host = headers.get(HOST).and_then(|line| line.to_str().ok());
-    // What a form was answered with cannot be looked at again.
+    // The answer to a form has no address to return to.
     let here = request.uri().path_and_query();
     let here = here.filter(|_| *request.method() == Method::GET);
     PageFrame {
@@ -106,16 +104,15 @@ fn theme(headers: &HeaderMap) -> Theme {
     theme.map_or(Theme::System, Theme::from_name)
 }
 
-/// What became of a form, told on the page that comes next.
+/// The outcome of a form, shown on the next page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     /// A change is in force on this node.
     InForce,
-    /// A change was kept, and this node does not decide by it yet.
+    /// A change was stored, but is not in force on this node yet.
     Kept,
-    /// Something was done to a key.
     Applied,
-    /// There was nothing to do.
+    /// Nothing changed.
     Nothing,
 }
 
@@ -139,7 +136,7 @@ impl Done {
         ),
     ];
 
-    /// What the answer to a change says.
+    /// From the API's answer to a change.
     pub(super) fn of(told: &Value) -> Self {
         match (told["in_force"].as_bool(), told["applied"].as_bool()) {
             (Some(true), _) => Self::InForce,
@@ -149,7 +146,7 @@ impl Done {
         }
     }
 
-    /// The page to go to, which tells it.
+    /// The address of the page that shows it.
     pub(super) fn on(self, url: &Url) -> Url {
         let found = Self::ALL.iter().find(|(done, ..)| *done == self);
         found.map_or_else(
@@ -172,17 +169,16 @@ impl Done {
     }
 }
 
-/// A page on its way out.
 pub(super) fn html(page: String) -> Reply {
     Reply::text("text/html; charset=utf-8", page).line(CONTENT_SECURITY_POLICY, POLICY)
 }
 
-/// On to another page.
+/// Redirects.
 pub(super) fn onward(to: &Url) -> Reply {
     Reply::bare(StatusCode::SEE_OTHER).line(LOCATION, &to.to_string())
 }
 
-/// A file that changes its name with its content.
+/// Cacheable for ever: the name changes with the content.
 pub(super) fn file(asset: tollgate_console::assets::Asset) -> Reply {
     Reply::text(asset.kind, asset.text).line(CACHE_CONTROL, "public, max-age=31536000, immutable")
 }

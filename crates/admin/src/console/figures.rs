@@ -1,7 +1,7 @@
-//! Figures beside what the interface tells: what was counted, by whom, and when things were changed. Any role may read
+//! Figures that the API has no route for: counts, and times of changes. Any role may read
 //! them.
 //!
-//! Where requests are not counted there are none, and pages do without.
+//! Without statistics there are none, and pages leave them out.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,13 @@ use crate::fault::Fault;
 use crate::resource::statistics::fault;
 use crate::time::{SECOND_NS, now_ns};
 
-/// Requests by minute of the last hour, of a contract or of all.
 pub(super) struct Hour {
     pub(super) traffic: Traffic,
-    /// Those that passed though a policy in shadow mode would have refused.
+    /// Requests that passed although a policy in shadow mode would have refused.
     pub(super) shadowed: u64,
 }
 
-/// The last hour of a contract; of all where it is empty.
+/// Of all contracts if `contract` is empty.
 pub(super) async fn hour(inner: &SignedIn, contract: &str) -> Result<Option<Hour>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(None);
@@ -74,7 +73,6 @@ pub(super) fn latency(inner: &SignedIn) -> Latency {
     }
 }
 
-/// Requests of the last hour by contract, of these.
 pub(super) async fn tallies(
     inner: &SignedIn,
     contracts: Vec<String>,
@@ -89,7 +87,7 @@ pub(super) async fn tallies(
     Ok(told.into_iter().flatten().collect())
 }
 
-/// What was used today and this month by somebody whom contracts count under these names; `None` where nobody counts.
+/// Usage of today and this month under the names that contracts count; `None` without statistics.
 pub(super) async fn used(
     inner: &SignedIn,
     counted: &[(String, String)],
@@ -127,8 +125,8 @@ pub(super) async fn used(
     Ok(Some(rows))
 }
 
-/// Who was counted under names that begin so in the last week, or among all in the last day; those first who came most.
-/// Where nothing is kept, of the requests that this node remembers.
+/// Identities counted in the last week under names with this prefix, or all of the last day; most requests first.
+/// Without statistics, from the requests that this node remembers.
 pub(super) async fn seen(
     inner: &SignedIn,
     prefix: &str,
@@ -143,7 +141,7 @@ pub(super) async fn seen(
         prefix: prefix.to_owned(),
         rows_max: most,
     };
-    // All of a week are too many to be sorted each time.
+    // A whole week is too much to sort each time.
     let window = if prefix.is_empty() { DAY_S } else { 7 * DAY_S };
     let now = now_ns() / SECOND_NS;
     if let Some(rows) = kept(reader.top(ranking, window, now).await)? {
@@ -171,7 +169,7 @@ pub(super) async fn seen(
     Ok(found.into_iter().take(most).map(row).collect())
 }
 
-/// All that was counted in days, in hours where they are few, and what it cost; `None` where nothing is kept.
+/// Counts by day, or by hour if the days are few, and their cost; `None` without statistics.
 pub(super) async fn sums(inner: &SignedIn, asked: Usage) -> Result<Option<(Traffic, u64)>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(None);
@@ -200,7 +198,6 @@ pub(super) async fn sums(inner: &SignedIn, asked: Usage) -> Result<Option<(Traff
     Ok(Some((traffic, u64::try_from(cost).unwrap_or(0))))
 }
 
-/// The first rows of usage by an order other than that of days.
 pub(super) async fn usage_first(
     inner: &SignedIn,
     asked: Usage,
@@ -214,7 +211,7 @@ pub(super) async fn usage_first(
     Ok(first.unwrap_or_default())
 }
 
-/// When the things of a list were changed last, by id. What a file says has no time.
+/// Times of the last change, by id. Objects from a file have none.
 pub(super) async fn changed(
     inner: &SignedIn,
     kind: Kind,
@@ -229,7 +226,7 @@ pub(super) async fn changed(
     Ok(times.into_iter().map(|(id, at)| (id, at_ns(at))).collect())
 }
 
-/// How many assignments are on plans.
+/// Assignments by plan.
 pub(super) async fn assigned(
     inner: &SignedIn,
     plans: Vec<String>,
@@ -247,7 +244,7 @@ fn database(inner: &SignedIn) -> Option<&Database> {
     }
 }
 
-/// What is kept; `None` where nothing is.
+/// `None` without statistics.
 fn kept<T>(told: Result<T, ReadError>) -> Result<Option<T>, Fault> {
     match told {
         Ok(told) => Ok(Some(told)),
@@ -270,11 +267,11 @@ fn first_minute() -> u64 {
 }
 
 const MINUTES: u64 = 60;
-/// The most contracts of which the usage of one identity is shown.
+/// The most contracts for which the usage of one identity is shown.
 const CONTRACTS_MAX: usize = 20;
-/// Requests that are looked through where no table is kept.
+/// Remembered requests that are searched without statistics.
 const REMEMBERED: usize = 1_000;
-/// The most days that are drawn by hours.
+/// The most days that are drawn by the hour.
 const HOURLY_MAX: u64 = 3;
-/// The most parts that are drawn.
+/// The most steps of a chart.
 const PARTS_MAX: usize = 400;

@@ -1,4 +1,4 @@
-//! The rest: how everything is, who did what, and tokens.
+//! The remaining pages: overview, audit and tokens.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -20,7 +20,6 @@ use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time::{self, SECOND_NS};
 
-/// How everything is.
 pub(super) async fn overview(page: &PageRequest) -> Result<Reply, Fault> {
     let inner = &page.inner;
     let status = inner.get("/status").await?;
@@ -50,7 +49,7 @@ pub(super) async fn overview(page: &PageRequest) -> Result<Reply, Fault> {
     Ok(fitted(&page.frame, &view, cut, page::overview))
 }
 
-/// The contracts that denied most in the last hour: found by hours, then counted by minutes.
+/// The contracts that denied most in the last hour: found by the hour, then counted by the minute.
 async fn denying(inner: &SignedIn) -> Result<Vec<ContractLoad>, Fault> {
     let ids = {
         let node = inner.shared.engine.node();
@@ -81,7 +80,7 @@ async fn denying(inner: &SignedIn) -> Result<Vec<ContractLoad>, Fault> {
     Ok(loads)
 }
 
-/// Requests of an hour each second.
+/// Converts requests per hour.
 #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
 fn per_second(requests: u64) -> f64 {
     requests as f64 / 3600.0
@@ -138,7 +137,7 @@ fn health(status: &Value, cluster: &Value) -> Health {
     }
 }
 
-/// How many requests of this node had a key that no contract binds: mostly slips in the names of entries.
+/// How many requests of this node had a key that no contract binds: mostly typing errors in the names of entries.
 fn unmatched(status: &Value) -> (String, String, HealthLevel) {
     let count = status["unmatched"].as_u64().unwrap_or(0);
     let state = if count == 0 {
@@ -153,7 +152,7 @@ fn unmatched(status: &Value) -> (String, String, HealthLevel) {
     )
 }
 
-/// How many nodes are heard of, of those that should be there: the dead as well, until they are forgotten.
+/// Live nodes, of all expected ones: dead nodes count as expected until they are forgotten.
 fn nodes(cluster: &Value) -> (String, String, HealthLevel) {
     let expected = cluster["expected"].as_u64().unwrap_or(0);
     let all = usize::try_from(expected).unwrap_or(usize::MAX).max(1);
@@ -169,7 +168,6 @@ fn nodes(cluster: &Value) -> (String, String, HealthLevel) {
     ("nodes".to_owned(), format!("{heard} of {all}"), state)
 }
 
-/// Who did what.
 pub(super) async fn audit(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ENTRIES);
     loop {
@@ -215,16 +213,16 @@ async fn tried(page: &PageRequest, most: usize) -> Result<Audit, Fault> {
     })
 }
 
-/// Tokens; one that was just made is shown once.
+/// The secret of a new token is shown once.
 pub(super) async fn settings(page: &PageRequest, made: Option<NewSecret>) -> Result<Reply, Fault> {
     let tokens = match page.inner.get("/tokens").await {
         Ok(told) => items(&told).filter_map(token).collect(),
-        // Only some may see them.
+        // Not every role may list them.
         Err(fault) if matches!(fault.code(), "forbidden" | "read_only") => Vec::new(),
         Err(fault) => return Err(fault),
     };
     let view = SettingsPage { tokens, made };
-    // Those that hold come before those that were taken back.
+    // Valid tokens come before revoked ones.
     let cut = |view: &mut SettingsPage, fit: &mut Fit| {
         view.tokens.sort_by_key(|token| token.revoked.is_some());
         fit.cut(&mut view.tokens);
@@ -244,7 +242,6 @@ fn token(told: &Value) -> Option<TokenRow> {
     })
 }
 
-/// Makes a token.
 pub(super) async fn make(page: &PageRequest) -> Result<Reply, Fault> {
     let form = &page.form;
     let days = days(form)?;
@@ -264,7 +261,6 @@ pub(super) async fn make(page: &PageRequest) -> Result<Reply, Fault> {
     settings(page, Some(made)).await
 }
 
-/// Takes a token back.
 pub(super) async fn revoke(page: &PageRequest) -> Result<Reply, Fault> {
     let path = format!("/tokens/{}", encoded(page.form.get("id")));
     page.inner
@@ -273,15 +269,14 @@ pub(super) async fn revoke(page: &PageRequest) -> Result<Reply, Fault> {
     Ok(onward(&Url::to("/console/settings")))
 }
 
-/// The most contracts that are looked at for those that deny most.
+/// The most contracts that are searched for those that deny most.
 const CONTRACTS_MAX: usize = 1000;
-/// Those that are shown.
 const DENYING: usize = 8;
-/// Entries of the audit shown at once.
+/// Audit entries on a page.
 const ENTRIES: usize = 200;
-/// Changes shown at once.
+/// Changes on the overview.
 const CHANGES: u64 = 8;
-/// Outcomes that say that nothing was done.
+/// Outcomes of refused attempts.
 const REFUSALS: [&str; 8] = [
     "forbidden",
     "invalid",

@@ -1,4 +1,4 @@
-//! The interface asked from inside: pages read and change by the routes that programs use, with their roles and their
+//! Internal calls of the API: pages read and change by the routes that programs use, with their roles and their
 //! audit.
 
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::admin::Office;
 use crate::fault::Fault;
 use crate::route::{self, Authenticated};
 
-/// Somebody who is signed in, and the interface.
 pub(super) struct SignedIn {
     pub(super) office: Arc<Office>,
     pub(super) shared: Arc<Shared>,
@@ -22,16 +21,15 @@ pub(super) struct SignedIn {
     pub(super) client: ClientOrigin,
 }
 
-/// What a change is made of.
 pub(super) struct Body<'a> {
-    /// The version that was seen; 0 is none. `None` where it does not matter.
+    /// The version last read; 0 if there was none. `None` for no precondition.
     pub(super) seen: Option<u64>,
     pub(super) kind: &'static str,
     pub(super) text: &'a str,
 }
 
 impl<'a> Body<'a> {
-    /// JSON that is about no version.
+    /// JSON without a precondition.
     pub(super) const fn json(text: &'a str) -> Self {
         Self {
             seen: None,
@@ -42,12 +40,10 @@ impl<'a> Body<'a> {
 }
 
 impl SignedIn {
-    /// What a path below `/admin/v1` tells.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Fault> {
         self.ask(Method::GET, path, &Body::json("")).await
     }
 
-    /// Changes something.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -77,7 +73,7 @@ impl SignedIn {
     }
 }
 
-/// A text as a part of a path or a query.
+/// Percent-encodes.
 pub(super) fn encoded(text: &str) -> String {
     use std::fmt::Write;
     text.bytes().fold(String::new(), |mut out, byte| {

@@ -15,7 +15,6 @@ use super::told::{items, list, moment, number, some, text, texts};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// Contracts or plans.
 pub(super) async fn things(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
@@ -51,7 +50,7 @@ async fn view(page: &PageRequest, kind: DraftKind, most: usize) -> Result<Things
     })
 }
 
-/// A page of what begins with what was searched for, at most so many.
+/// A page of at most `most` objects whose id begins with the search text.
 pub(super) async fn searched(page: &PageRequest, place: &str, most: usize) -> Result<Value, Fault> {
     let (query, after) = (page.query.get("q"), page.query.get("after"));
     let mut path = format!("{place}?limit={most}&prefix={}", encoded(query));
@@ -109,7 +108,7 @@ fn binding(document: &Value, policies: &[Chip]) -> Binding {
     }
 }
 
-/// The first of many, and how many more there are.
+/// Shortens the list; the last item is the number of the rest.
 fn few<T>(list: &mut Vec<T>, rest: impl FnOnce(String) -> T) {
     let more = list.len().saturating_sub(TOLD_MAX);
     if more > 0 {
@@ -118,7 +117,7 @@ fn few<T>(list: &mut Vec<T>, rest: impl FnOnce(String) -> T) {
     }
 }
 
-/// Adds how much contracts denied.
+/// Adds the counts of contracts.
 async fn count(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Fault> {
     let ids = rows.iter().map(|row| row.id.clone()).collect();
     let tallies = figures::tallies(&page.inner, ids, Step::Minute).await?;
@@ -130,7 +129,7 @@ async fn count(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Adds who is on plans.
+/// Adds what uses the plans.
 async fn followers(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Fault> {
     let ids = rows.iter().map(|row| row.id.clone()).collect();
     let assigned = figures::assigned(&page.inner, ids).await?;
@@ -148,7 +147,6 @@ async fn followers(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Faul
     Ok(())
 }
 
-/// Bans.
 pub(super) async fn bans(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
@@ -167,7 +165,6 @@ pub(super) async fn bans(page: &PageRequest) -> Result<Reply, Fault> {
     }
 }
 
-/// Bans of a page of the interface.
 pub(super) async fn ban_rows(page: &PageRequest, told: &Value) -> Result<Vec<BanRow>, Fault> {
     let since = figures::changed(&page.inner, Catalogued::Ban, told).await?;
     let row = |item: &Value| {
@@ -185,7 +182,6 @@ pub(super) async fn ban_rows(page: &PageRequest, told: &Value) -> Result<Vec<Ban
     Ok(items(told).map(row).collect())
 }
 
-/// Rows of a page.
 pub(super) const ROWS: usize = 50;
-/// Policies, entries and keys that a row tells of one contract.
+/// Policies, entries and keys that a row shows of one contract.
 const TOLD_MAX: usize = 8;

@@ -1,6 +1,6 @@
-//! The console: the way in and out, and pages that are filled by asking the interface from inside.
+//! The console: signing in and out, and pages that are filled by internal calls of the API.
 //!
-//! Not here: what pages look like (`tollgate-console`), and what anything means (`resource`).
+//! Not here: the looks of pages (`tollgate-console`), and the meaning of objects (`resource`).
 
 mod acts;
 mod cluster;
@@ -39,7 +39,7 @@ use crate::route::is_change;
 use desk::{PageRequest, file, html, onward, stranger};
 use inner::SignedIn;
 
-/// Answers below `/console` and `/my`; people are told in a page what programs are told in JSON.
+/// Answers below `/console` and `/my`; browsers get a page where programs get JSON.
 pub(crate) async fn answer(
     office: Arc<Office>,
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether anybody may ask for a path: the way in, and what looks the same for everybody.
+/// Whether a path needs no sign-in: the sign-in page, and assets.
 pub(crate) fn is_open(path: &str) -> bool {
     let is_way = matches!(
         path,
@@ -62,7 +62,7 @@ pub(crate) fn is_open(path: &str) -> bool {
     is_way || path.starts_with("/console/static/") || path.starts_with(MY)
 }
 
-/// Why a request is refused before its body came, as its reader likes it.
+/// A refusal before the body is read, as a page or as JSON.
 pub(crate) fn refusal(visit: &Visit, fault: Fault) -> Reply {
     if is_read_by_people(visit.request.headers()) {
         return told(visit, &fault);
@@ -124,7 +124,7 @@ async fn dispatch(office: Arc<Office>, shared: Arc<Shared>, visit: &Visit) -> Re
     }
 }
 
-/// Pages.
+/// `GET`.
 async fn looked_at(page: &PageRequest, path: &str) -> Result<Reply, Fault> {
     match path {
         "" | "/" => house::overview(page).await,
@@ -146,7 +146,7 @@ async fn looked_at(page: &PageRequest, path: &str) -> Result<Reply, Fault> {
     }
 }
 
-/// Forms.
+/// `POST`.
 async fn sent(page: &mut PageRequest, path: &str) -> Result<Reply, Fault> {
     let acted = path.strip_prefix("/identity/");
     if let Some(what) = acted.or(path.strip_prefix("/key/")) {
@@ -169,13 +169,13 @@ async fn sent(page: &mut PageRequest, path: &str) -> Result<Reply, Fault> {
     }
 }
 
-/// Whether a browser asks, and not a program.
+/// Whether the client is a browser.
 fn is_read_by_people(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT).and_then(|line| line.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// A refusal as a page: the door for strangers, otherwise what happened and what to do.
+/// A refusal as a page: sign-in if the caller is unknown, otherwise the problem.
 fn told(visit: &Visit, fault: &Fault) -> Reply {
     let request = &visit.request;
     let path = request.uri().path();
@@ -195,7 +195,6 @@ fn told(visit: &Visit, fault: &Fault) -> Reply {
     problem(&stranger(request), fault, &Fields::default())
 }
 
-/// What happened, and what to do.
 fn problem(frame: &PageFrame, fault: &Fault, form: &Fields) -> Reply {
     let view = ProblemPage {
         status: fault.status().as_u16(),
@@ -207,7 +206,7 @@ fn problem(frame: &PageFrame, fault: &Fault, form: &Fields) -> Reply {
     html(page::problem(frame, &view)).with(fault.status())
 }
 
-/// The page before all others.
+/// The sign-in page.
 fn door(visit: &Visit, fault: Option<&Fault>) -> Reply {
     let query = visit.request.uri().query().unwrap_or("");
     let query = Fields::parse(query);
@@ -219,7 +218,7 @@ fn door(visit: &Visit, fault: Option<&Fault>) -> Reply {
     html(page::login(&frame, &view))
 }
 
-/// Remembers a theme; nothing depends on who asks.
+/// Stores a theme in a cookie; needs no sign-in.
 fn theme(visit: &Visit) -> Reply {
     let body = String::from_utf8_lossy(visit.request.body());
     let form = Fields::parse(&body);
@@ -230,11 +229,11 @@ fn theme(visit: &Visit) -> Reply {
         .line(SET_COOKIE, &cookie)
 }
 
-/// A page of the console to go to; the first one for every other address.
+/// The redirect target, if it is a page of the console; the first page otherwise.
 fn ours(next: &str) -> &str {
     let rest = next.strip_prefix("/console");
     let is_ours = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    // What is no address of one line is none.
+    // Refuses anything but a single-line address.
     let is_plain = next
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
@@ -245,7 +244,6 @@ fn ours(next: &str) -> &str {
     }
 }
 
-/// The fields of a form.
 fn form(visit: &Visit, known: &[&str]) -> Result<Query, Fault> {
     let text = std::str::from_utf8(visit.request.body());
     let text = text.map_err(|_| Fault::malformed("the form is not text"))?;
@@ -280,7 +278,7 @@ async fn logout(office: &Office, visit: &Visit) -> Result<Reply, Fault> {
         .line(SET_COOKIE, &cookie))
 }
 
-/// Where customers see what is theirs.
+/// The prefix of customers' pages.
 const MY: &str = "/my/";
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{figures, list as lists};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// Those whose assignment, or whose name where they were counted, begins with what is searched for.
+/// Identities with an assignment or a count under this prefix.
 pub(super) async fn search(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
@@ -61,7 +61,7 @@ async fn found(page: &PageRequest, most: usize) -> Result<Identities, Fault> {
             row.tally = before.or(Some(tally));
             continue;
         }
-        // Those without an assignment come behind the last that has one.
+        // Those without an assignment come after the last one with one.
         let has_room = view.next.is_none() && view.rows.len() < most;
         if !has_room || !is_first && is_assigned(page, &identity).await? {
             continue;
@@ -76,13 +76,13 @@ async fn found(page: &PageRequest, most: usize) -> Result<Identities, Fault> {
     Ok(view)
 }
 
-/// Whether somebody has an assignment, and is on an earlier page.
+/// Whether the identity has an assignment, and so is on an earlier page.
 async fn is_assigned(page: &PageRequest, identity: &str) -> Result<bool, Fault> {
     let found = of_identity(page, "/assignments", identity).await?;
     Ok(items(&found).next().is_some())
 }
 
-/// What a list has of an identity; nothing where a file is the source.
+/// The items of an identity in a list; none if a file is the source.
 pub(super) async fn of_identity(
     page: &PageRequest,
     place: &str,
@@ -96,7 +96,7 @@ pub(super) async fn of_identity(
         .await
 }
 
-/// The bans that cover it. One of a range of addresses is another's, and shown all the same.
+/// Includes bans of a range that contains its address.
 pub(super) async fn bans(page: &PageRequest, told: &Value) -> Result<Vec<BanRow>, Fault> {
     let mut rows = Vec::new();
     for ban in list(&told["bans"]) {
@@ -130,7 +130,7 @@ pub(super) fn row(item: &Value) -> AssignmentRow {
     }
 }
 
-/// What an override says, in words: `burst.limit 500`.
+/// In words: `burst.limit 500`.
 fn overridden(policy: &Value) -> String {
     let fields = policy.as_object().into_iter().flatten();
     let fields = fields.filter(|(field, _)| *field != "name");
@@ -141,7 +141,6 @@ fn overridden(policy: &Value) -> String {
     fields.map(said).collect::<Vec<_>>().join(", ")
 }
 
-/// What is spent, by contract.
 pub(super) fn states(told: &Value, now: Moment) -> Vec<KeyState> {
     let mut states: Vec<KeyState> = Vec::new();
     for policy in list(&told["policies"]) {
@@ -188,7 +187,7 @@ fn spent(policy: &Value, now: Moment) -> Spent {
     }
 }
 
-/// A period as people write it: `1h`.
+/// A period as `1h`.
 fn period(nanos: u64) -> String {
     const UNITS: [(u64, &str); 5] = [
         (86_400_000_000_000, "d"),

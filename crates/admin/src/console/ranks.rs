@@ -1,4 +1,4 @@
-//! Who came most, and what everybody used.
+//! The identities with the most requests, and usage.
 
 use http::header::CONTENT_DISPOSITION;
 use serde_json::{Value, json};
@@ -17,7 +17,6 @@ use crate::answer::{JSON, Reply};
 use crate::fault::Fault;
 use crate::time::{SECOND_NS, now_ns};
 
-/// Who came most, was refused most, cost most.
 pub(super) async fn top(page: &PageRequest) -> Result<Reply, Fault> {
     let by = By::from_name(page.query.get("by")).unwrap_or_default();
     let window = TopWindow::from_name(page.query.get("window"));
@@ -55,7 +54,6 @@ pub(super) async fn top(page: &PageRequest) -> Result<Reply, Fault> {
     Ok(fitted(&page.frame, &view, cut, page::top))
 }
 
-/// What was used, by identity and day.
 pub(super) async fn usage(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
@@ -70,7 +68,7 @@ async fn used(page: &PageRequest, most: usize) -> Result<Usage, Fault> {
     let by = By::from_name(page.query.get("by"));
     let asked = match Asked::of(page) {
         Ok(asked) => asked,
-        // What was typed stays where it was typed.
+        // The fields keep the text that was typed.
         Err(fault) => {
             return Ok(Usage {
                 identity: page.query.get("q").to_owned(),
@@ -125,7 +123,7 @@ async fn used(page: &PageRequest, most: usize) -> Result<Usage, Fault> {
     })
 }
 
-/// The same as a file.
+/// Usage as a file.
 pub(super) async fn export(page: &PageRequest) -> Result<Reply, Fault> {
     let asked = Asked::of(page)?;
     let (mut rows, mut after) = (Vec::new(), String::new());
@@ -161,16 +159,15 @@ pub(super) async fn export(page: &PageRequest) -> Result<Reply, Fault> {
     Ok(answer.line(CONTENT_DISPOSITION, &name("csv")))
 }
 
-/// Which days, and of whom.
 struct Asked {
     identity: String,
     from: u64,
-    /// The last of them.
+    /// The last day, inclusive.
     until: u64,
 }
 
 impl Asked {
-    /// A week unless something else is said.
+    /// A week by default.
     fn of(page: &PageRequest) -> Result<Self, Fault> {
         let today = now_ns() / SECOND_NS / DAY_S;
         let day = |name: &str, default: u64| match page.query.get(name) {

@@ -1,4 +1,4 @@
-//! Roll-outs from the page of a contract: asked for twice, and what was typed beside them stays.
+//! Roll-outs from the page of a contract: confirmed first, and other edits stay.
 
 use http::Method;
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::told::{list, number};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// Takes a step of a roll-out, once it was asked for twice. What was typed beside it stays.
+/// Takes the step once it is confirmed. Other edits in the form stay.
 pub(super) async fn rollout(page: &mut PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let (edited, ..) = edited(page, kind);
     let step = page.form.get("rollout").split_once(':');
@@ -58,7 +58,7 @@ pub(super) async fn rollout(page: &mut PageRequest, kind: DraftKind) -> Result<R
         .find(|of| of["name"] == policy)
         .cloned();
     page.frame.notice = Some(done.notice());
-    // A text is of the version that it began with; saving it shows what changed meanwhile.
+    // A text keeps the version that it began with; saving it then reports a conflict.
     let (version, draft) = match edited.draft {
         None => (edited.version, None),
         Some(draft) => {

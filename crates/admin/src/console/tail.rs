@@ -1,4 +1,4 @@
-//! Decisions as they are made, on a page.
+//! The live tail of decisions, as a page.
 
 use serde_json::Value;
 use tollgate_console::chart::Meaning;
@@ -13,7 +13,6 @@ use super::told::{at_ms, items, number, text};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// Decisions since somebody began to look.
 pub(super) async fn tail(page: &PageRequest) -> Result<Reply, Fault> {
     let [contract, key, verdict] = ["contract", "key", "verdict"].map(|name| page.query.get(name));
     let mut view = Tail {
@@ -36,7 +35,7 @@ pub(super) async fn tail(page: &PageRequest) -> Result<Reply, Fault> {
             view.dropped = number(&told["dropped"]);
             view.rows = items(&told).map(row).collect();
         }
-        // What was typed stays where it is.
+        // The field keeps the text that was typed.
         Err(fault) if fault.code() == "malformed" => view.wrong = Some(fault.message().to_owned()),
         Err(fault) => return Err(fault),
     }

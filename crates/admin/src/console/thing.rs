@@ -1,4 +1,4 @@
-//! One contract or plan: the editor, what becomes of its form, and what a change would do.
+//! One contract or plan: the editor, the handling of its form, and the preview of a change.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -17,7 +17,6 @@ use super::told::{at_ms, change, different, items, list, number, text};
 use crate::answer::Reply;
 use crate::fault::Fault;
 
-/// One contract or plan, or the form of a new one.
 pub(super) async fn one(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let id = page.query.get("id");
     if id.is_empty() {
@@ -33,7 +32,7 @@ pub(super) async fn one(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fa
         .await;
     }
     let mut item = page.inner.get(&at(kind, id)).await?;
-    // A plan that contracts are offered to follow; nothing is changed until it is saved.
+    // Offers to make a contract follow this plan; nothing changes until it is saved.
     let plan = page.query.get("plan");
     if !plan.is_empty() && kind == DraftKind::Contract {
         item["document"]["plan"] = plan.into();
@@ -49,7 +48,6 @@ pub(super) async fn one(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fa
     show(page, kind, edited).await
 }
 
-/// What stands in the editor.
 #[derive(Default)]
 pub(super) struct Edited {
     pub(super) id: String,
@@ -60,7 +58,7 @@ pub(super) struct Edited {
     pub(super) messages: Option<Vec<FormError>>,
     pub(super) different: Option<Vec<Difference>>,
     pub(super) tried: Option<Result<Tried, String>>,
-    /// The step of a roll-out that is to be confirmed.
+    /// The step of a roll-out that waits for confirmation.
     pub(super) asked: Option<RolloutStep>,
 }
 
@@ -111,7 +109,7 @@ pub(super) async fn show(
     Ok(fitted(&page.frame, &view, cut, page::thing))
 }
 
-/// Leaves out what has no room. A document is shown whole: as text, where nothing else helps.
+/// Leaves out rows that do not fit. The document is shown whole: as text if necessary.
 fn cut(view: &mut Thing, fit: &mut Fit) {
     fit.cut(&mut view.history);
     fit.cut(&mut view.rollout);
@@ -124,7 +122,7 @@ fn cut(view: &mut Thing, fit: &mut Fit) {
     view.editor.is_text |= fit.is_least();
 }
 
-/// Fills in what stands around the editor of something that is there.
+/// Fills in the parts around the editor of an existing object.
 async fn surround(page: &PageRequest, kind: DraftKind, view: &mut Thing) -> Result<(), Fault> {
     view.history = history(page, kind, &view.id).await?;
     match kind {
@@ -151,7 +149,7 @@ async fn surround(page: &PageRequest, kind: DraftKind, view: &mut Thing) -> Resu
     Ok(())
 }
 
-/// The ids of a list to choose from: as many as a page has room for.
+/// The ids of a list to choose from: as many as fit.
 pub(super) async fn ids(page: &PageRequest, path: &str) -> Result<Vec<String>, Fault> {
     let told = page.inner.get(path).await?;
     let mut bytes = 0;
@@ -173,7 +171,7 @@ async fn history(page: &PageRequest, kind: DraftKind, id: &str) -> Result<Vec<Ch
     Ok(items(&told).map(change).collect())
 }
 
-/// What was typed: the document as text, and in which language.
+/// The document as text, and its content type.
 fn typed(kind: DraftKind, form: &Fields) -> (Option<Draft>, String, &'static str) {
     if form.get("face") == "text" {
         return (None, form.get("text").to_owned(), "application/yaml");
@@ -183,7 +181,7 @@ fn typed(kind: DraftKind, form: &Fields) -> (Option<Draft>, String, &'static str
     (Some(draft), document, "application/json")
 }
 
-/// What stands in the form that came, its document, and in which language.
+/// The editor's state after a form, its document, and its content type.
 pub(super) fn edited(page: &PageRequest, kind: DraftKind) -> (Edited, String, &'static str) {
     let form = &page.form;
     let (draft, document, language) = typed(kind, form);
@@ -201,7 +199,7 @@ pub(super) fn edited(page: &PageRequest, kind: DraftKind) -> (Edited, String, &'
     (edited, document, language)
 }
 
-/// The form of a contract or plan came: it is saved, looked at, or only turned over.
+/// Saves a form, previews it, or switches between form and text.
 pub(super) async fn submit(
     page: &PageRequest,
     kind: DraftKind,
@@ -244,12 +242,12 @@ pub(super) async fn submit(
                 Err(fault) => refused(page, kind, edited, &fault).await,
             }
         }
-        // A policy was added or taken away.
+        // A policy was added or removed.
         _ => show(page, kind, edited).await,
     }
 }
 
-/// What a document would change, without changing it.
+/// A dry run of saving.
 async fn look(
     page: &PageRequest,
     kind: DraftKind,
@@ -284,7 +282,7 @@ async fn look(
     }
 }
 
-/// What a document would have done to the requests of the last hour; why that is not known, otherwise.
+/// The preview against the requests of the last hour, or why there is none.
 async fn attempt(
     page: &PageRequest,
     kind: DraftKind,
@@ -348,7 +346,7 @@ pub(super) async fn refused(
     Ok(show(page, kind, edited).await?.with(status))
 }
 
-/// What is wrong with a form, while it is typed.
+/// Errors in a form while the user types.
 pub(super) async fn check(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let (_, document, language) = typed(kind, &page.form);
     if page.form.get("id").is_empty() {
@@ -384,7 +382,7 @@ fn complaints(fault: &Fault) -> Vec<FormError> {
     }
 }
 
-/// Somebody else was first: both changes, and nothing is lost.
+/// Another change was saved first: shows both, so that no edit is lost.
 pub(super) async fn conflict(
     page: &PageRequest,
     kind: DraftKind,
@@ -414,7 +412,7 @@ pub(super) async fn conflict(
     Ok(html(page::problem(&page.frame, &view)).with(http::StatusCode::CONFLICT))
 }
 
-/// Deletes, or goes back.
+/// Deletes, or rolls back.
 pub(super) async fn act(page: &PageRequest, kind: DraftKind, what: &str) -> Result<Reply, Fault> {
     let (form, id) = (&page.form, page.query.get("id"));
     let seen = form.get("version").parse().ok();
@@ -455,5 +453,5 @@ fn list_url(kind: DraftKind) -> Url {
     })
 }
 
-/// Bytes of names to choose from, as a page shows them; each stands on it up to four times.
+/// Bytes of names in menus; a page has each up to four times.
 const CHOICES_BYTES_MAX: usize = 8_000;

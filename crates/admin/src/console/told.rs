@@ -1,4 +1,4 @@
-//! What the interface told, as pages show it.
+//! Converts answers of the API to what pages show.
 
 use serde_json::Value;
 use tollgate_catalogue::differences;
@@ -8,12 +8,12 @@ use tollgate_console::part::{ChangeRow, Difference};
 
 use crate::time;
 
-/// A text; empty where there is none.
+/// Empty for anything but a string.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A text, where there is one.
+/// `None` for anything but a string.
 pub(super) fn some(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
@@ -22,12 +22,11 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
     list(value).map(text).collect()
 }
 
-/// The members of a list; none where it is no list.
+/// Empty for anything but a list.
 pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The items of a page.
 pub(super) fn items(page: &Value) -> impl Iterator<Item = &Value> {
     list(&page["items"])
 }
@@ -36,7 +35,6 @@ pub(super) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// A time that the interface told.
 pub(super) fn moment(told: &Value) -> Option<Moment> {
     let nanos = time::read(told.as_str()?)?;
     Some(at_ns(nanos))
@@ -50,7 +48,6 @@ pub(super) fn at_ms(millis: u64) -> Moment {
     Moment(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
-/// What was counted.
 pub(super) fn tally(told: &Value) -> Tally {
     Tally {
         allowed: number(&told["allowed"]),
@@ -59,7 +56,6 @@ pub(super) fn tally(told: &Value) -> Tally {
     }
 }
 
-/// A change.
 pub(super) fn change(told: &Value) -> ChangeRow {
     let documents = [&told["before"], &told["after"]]
         .map(|document| Some(document).filter(|document| !document.is_null()));
@@ -75,7 +71,7 @@ pub(super) fn change(told: &Value) -> ChangeRow {
     }
 }
 
-/// The first of many differences, and how many more there are.
+/// Shortens the list; the last line is the number of the rest.
 fn shortened(mut list: Vec<Difference>) -> Vec<Difference> {
     let more = list.len().saturating_sub(LINES_MAX);
     if more > 0 {
@@ -88,7 +84,6 @@ fn shortened(mut list: Vec<Difference>) -> Vec<Difference> {
     list
 }
 
-/// What is different between two documents.
 pub(super) fn different(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
     let shown = |value: &Value| {
         let said = some(value).unwrap_or_else(|| value.to_string());
@@ -105,7 +100,7 @@ pub(super) fn different(before: Option<&Value>, after: Option<&Value>) -> Vec<Di
     differences(before, after).iter().map(line).collect()
 }
 
-/// The most differences that a history shows of one change.
+/// The most differences of one change in a history.
 const LINES_MAX: usize = 8;
-/// The most letters of a value that are shown where it differs.
+/// The most letters of a value in a difference.
 const LETTERS_MAX: usize = 200;

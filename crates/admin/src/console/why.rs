@@ -1,6 +1,6 @@
-//! Why a key passes or not: the question as it was typed, and the interface's explanation as a page.
+//! Why a key passes or not: the question as typed, and the API's explanation as a page.
 //!
-//! Not here: the explanation itself (`resource`), and what can be done for a key (`acts`).
+//! Not here: the explanation itself (`resource`), and actions for a key (`acts`).
 
 use serde_json::Value;
 use tollgate_catalogue::Identity;
@@ -26,7 +26,7 @@ use crate::fault::Fault;
 use crate::query::decoded;
 use crate::resource::objects;
 
-/// A key as people type it: entries with commas between them, as `user=42, plan=free`, or one bare word.
+/// A typed key: entries with commas between them, as `user=42, plan=free`, or one bare word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Bare(String),
@@ -58,7 +58,6 @@ impl Typed {
         Ok(Self::Entries(entries?))
     }
 
-    /// The entries with their values.
     fn entries(&self) -> &[(String, String)] {
         match self {
             Self::Bare(_) => &[],
@@ -66,7 +65,7 @@ impl Typed {
         }
     }
 
-    /// As requests to the interface have it.
+    /// As in requests to the API.
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Bare(text) => text.as_str().into(),
@@ -77,14 +76,15 @@ impl Typed {
         }
     }
 
-    /// The parts of it that assignments and bans can be about.
+    /// The entries that can have assignments and bans.
     fn identities(&self) -> Vec<String> {
         let each = self.entries().iter();
         let each = each.map(|(name, value)| format!("{name}={value}"));
         each.filter(|each| Identity::parse(each).is_ok()).collect()
     }
 
-    /// Contracts that count by entries of this key, with the names under which they count it; whatever else they match.
+    /// Contracts that count by entries of this key, with the names under which they count it; regardless of what else
+    /// they match.
     pub(super) fn counted(&self, inner: &SignedIn) -> Vec<(String, String)> {
         let entries: Vec<(&str, &str)> = self
             .entries()
@@ -113,8 +113,9 @@ impl Typed {
         all.filter(|is| has(is)).map(name).collect()
     }
 
-    /// The key that a contract would bind: with what it matches, and slips mended. `None` where a value would be made
-    /// up.
+    /// The key that a contract would bind: with the entries it matches, and typing errors fixed. `None` if a value
+    /// would
+    /// be invented.
     fn completed(&self, contract: &Contract, slips: &Value) -> Option<String> {
         let mut entries = self.entries().to_vec();
         for (name, _) in &mut entries {
@@ -136,14 +137,14 @@ impl Typed {
     }
 }
 
-/// Entries with commas between them, as they are read again.
+/// Reverses [`Typed::read`].
 fn written(entries: &[(String, String)]) -> String {
     let parts = entries.iter();
     let parts = parts.map(|(name, value)| as_part(&format!("{name}={value}")));
     parts.collect::<Vec<_>>().join(",")
 }
 
-/// The key to ask about where a contract counted somebody: what it matches belongs to it.
+/// The key to explain for a counted identity: includes the entries that the contract matches.
 pub(super) fn key_of(inner: &SignedIn, contract: &str, counted: &str) -> String {
     let completed = with_contract(inner, contract, |contract| {
         Typed::read(counted).ok()?.completed(contract, &Value::Null)
@@ -151,7 +152,6 @@ pub(super) fn key_of(inner: &SignedIn, contract: &str, counted: &str) -> String 
     completed.unwrap_or_else(|| counted.to_owned())
 }
 
-/// Looks at a contract in force.
 fn with_contract<T>(
     inner: &SignedIn,
     id: &str,
@@ -162,12 +162,11 @@ fn with_contract<T>(
     all.find(|contract| contract.id == id).and_then(look)
 }
 
-/// Where it is told why a key passes or not.
+/// The address of the page about a key.
 pub(super) fn here(key: &str) -> Url {
     Url::to("/console/why").query("key", key)
 }
 
-/// Why a key would pass or not.
 pub(super) async fn explained(inner: &SignedIn, key: &Typed, cost: &str) -> Result<Value, Fault> {
     let parts = match key {
         Typed::Bare(text) => vec![text.clone()],
@@ -186,7 +185,7 @@ pub(super) async fn explained(inner: &SignedIn, key: &Typed, cost: &str) -> Resu
     inner.get(&format!("/keys/explain?{query}")).await
 }
 
-/// The page; with the link for the customer, where one was just made.
+/// Shows the customer's link if one was just created.
 pub(super) async fn why(
     page: &PageRequest,
     key: &str,
@@ -254,7 +253,7 @@ fn number_of(cost: &str) -> u64 {
     cost.parse().unwrap_or(1)
 }
 
-/// Leaves out what has no room.
+/// Leaves out rows that do not fit.
 fn cut(view: &mut Why, fit: &mut Fit) {
     let mut room = fit.rows();
     for state in &mut view.states {
@@ -272,7 +271,6 @@ fn cut(view: &mut Why, fit: &mut Fit) {
     fit.cut(&mut view.assigned.contracts);
 }
 
-/// What an answer means.
 pub(super) fn meaning(told: &Value) -> Meaning {
     match (told["allowed"].as_bool(), number(&told["wait_ms"])) {
         (Some(false), _) => Meaning::Denied,
@@ -293,7 +291,7 @@ fn outcome(page: &PageRequest, told: &Value) -> PredictedAnswer {
     }
 }
 
-/// What would make the answer another.
+/// Changes that would change the answer.
 fn ways(told: &Value, cost: u64) -> Vec<Way> {
     let mut ways = Vec::new();
     for ban in list(&told["bans"]) {
@@ -417,7 +415,7 @@ pub(super) async fn recent(
     Ok((decisions, seen))
 }
 
-/// What a remembered request was told.
+/// The answer to a remembered request.
 fn said(row: &Value) -> Meaning {
     match row["said"].as_str() {
         Some("deny") => Meaning::Denied,
@@ -426,7 +424,7 @@ fn said(row: &Value) -> Meaning {
     }
 }
 
-/// An assignment that changes nothing: no contract that counts by its entry follows a plan.
+/// Set for an assignment without effect: no contract that counts by its entry follows a plan.
 fn unfollowed(inner: &SignedIn, item: &Value) -> Option<Unfollowed> {
     let document = &item["document"];
     let (entry, contracts) = objects::unfollowed(&inner.shared, document)?;
@@ -439,11 +437,9 @@ fn unfollowed(inner: &SignedIn, item: &Value) -> Option<Unfollowed> {
 
 /// The most entries of a key whose assignments are shown.
 const IDENTITIES_MAX: usize = 8;
-/// Requests that are looked through.
+/// Remembered requests that are searched.
 const REMEMBERED: usize = 200;
-/// Decisions that are shown.
 const DECISIONS_MAX: usize = 20;
-/// Keys with more entries that are shown.
 const SEEN_MAX: usize = 8;
 
 #[cfg(test)]

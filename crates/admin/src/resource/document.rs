@@ -5,7 +5,7 @@ use http::Method;
 use crate::answer::{JSON, Reply};
 use crate::fault::Fault;
 
-/// `GET /openapi.json`: the one thing that needs no token.
+/// `GET /openapi.json`: the only route without a token.
 pub(crate) fn openapi(method: &Method) -> Result<Reply, Fault> {
     if *method != Method::GET && *method != Method::HEAD {
         return Err(Fault::wrong_method("GET"));

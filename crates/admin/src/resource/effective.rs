@@ -1,10 +1,9 @@
-//! A contract with everything that its plan and the defaults say.
+//! A contract with the fields of its plan and the defaults.
 
 use serde_json::{Map, Value, json};
 use tollgate_contract::{Contract, FieldShape, NamedPolicy};
 use tollgate_limit::{OnLimit, Period};
 
-/// The contract, field by field.
 pub(super) fn contract(contract: &Contract) -> Value {
     let policies: Vec<Value> = contract.policies.iter().map(policy).collect();
     let matches = contract.matches.iter();

@@ -1,4 +1,4 @@
-//! What an explanation has besides what the engine says: which assignment counts, what the policies are, and bans.
+//! Adds to the engine's explanation: the assignment in effect, the policies, and bans.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,13 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::time;
 
-/// The entries of a key that is explained; a bare one has none.
+/// The entries of a key that is explained; a bare key has none.
 pub(super) enum ExplainedEntries<'a> {
     Bare(&'a str),
     Named(&'a [(Cow<'a, str>, Cow<'a, str>)]),
 }
 
 impl ExplainedEntries<'_> {
-    /// The value of an entry that a contract counts by.
     fn value(&self, contract: &Contract, name: &str) -> Option<&str> {
         match self {
             Self::Bare(value) => (contract.key.len() == 1).then_some(*value),
@@ -37,7 +36,7 @@ impl ExplainedEntries<'_> {
     }
 }
 
-/// Adds to an explanation what the catalogue knows.
+/// Adds the facts of the catalogue.
 pub(super) async fn add(
     call: &Call,
     entries: &ExplainedEntries<'_>,
@@ -55,7 +54,7 @@ pub(super) async fn add(
     told["bans"] = json!([]);
     if let Books::Database(database) = &call.office.books {
         told["assignments"] = assignments(database, &bound, entries, told).await?.into();
-        // The engine knows bans as well, but not what they are called.
+        // The engine knows bans too, but not their ids.
         let bans = bans(database, &bound, entries).await?;
         told["bans"] = bans.iter().map(shown).collect();
     }
@@ -70,7 +69,7 @@ fn is_bound(told: &Value, contract: &str) -> bool {
     policies(told).any(|policy| policy["contract"] == contract)
 }
 
-/// Adds how long the period of each policy of a contract is, and its burst.
+/// Adds the period and the burst of each policy.
 fn describe(told: &mut Value, contract: &str, are: &[NamedPolicy]) {
     let list = told["policies"].as_array_mut().into_iter().flatten();
     for policy in list.filter(|policy| policy["contract"] == contract) {
@@ -86,7 +85,7 @@ fn describe(told: &mut Value, contract: &str, are: &[NamedPolicy]) {
     }
 }
 
-/// Which assignment says what binds the key, for each contract that does.
+/// The assignment in effect, for each contract that binds the key.
 async fn assignments(
     database: &Database,
     bound: &[&Contract],
@@ -120,7 +119,6 @@ async fn assignments(
     Ok(found)
 }
 
-/// The plan that an assignment gives at a time.
 fn plan_of(assignment: &Assignment, now: Instant) -> Option<String> {
     let (shape, then) = assignment.shapes();
     match assignment.until {
@@ -129,7 +127,7 @@ fn plan_of(assignment: &Assignment, now: Instant) -> Option<String> {
     }
 }
 
-/// Bans that hold now and cover the key.
+/// Bans in force that cover the key.
 async fn bans(
     database: &Database,
     bound: &[&Contract],

@@ -1,4 +1,4 @@
-//! What things were: versions, what is different between them, and going back.
+//! Versions of objects: history, differences, and rollback.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::page::{self, AFTER};
 use crate::time;
 
-/// `GET /contracts/{id}/history` and its like: the newest first.
+/// `GET /contracts/{id}/history` and the like: newest first.
 pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let (limit, before) = (page::limit(&call.query)?, call.query.number(AFTER)?);
@@ -31,7 +31,7 @@ pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     }))
 }
 
-/// `GET /changes`: of everything, the oldest first.
+/// `GET /changes`: of everything, oldest first.
 pub(crate) async fn changes(call: &Call) -> Result<Reply, Fault> {
     let (limit, after) = (page::limit(&call.query)?, call.query.number(AFTER)?);
     let changes = call.database()?.changes(after.unwrap_or(0), limit).await?;
@@ -41,7 +41,6 @@ pub(crate) async fn changes(call: &Call) -> Result<Reply, Fault> {
     }))
 }
 
-/// A change as it is told.
 #[derive(Serialize)]
 struct Told {
     revision: u64,
@@ -71,7 +70,7 @@ impl Told {
     }
 }
 
-/// `GET /contracts/{id}/diff` and its like: from the version before the present to that, unless something else is said.
+/// `GET /contracts/{id}/diff` and the like: by default from the previous version to the present one.
 pub(crate) async fn diff(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let last = last(call, database).await?;
@@ -85,7 +84,7 @@ pub(crate) async fn diff(call: &Call) -> Result<Reply, Fault> {
     ))
 }
 
-/// The last version, whether it is still there or was deleted.
+/// Includes a deleted object's last version.
 async fn last(call: &Call, database: &Database) -> Result<u64, Fault> {
     if let Some(item) = database.get(call.kind, call.name()).await? {
         return Ok(item.version);
@@ -95,7 +94,7 @@ async fn last(call: &Call, database: &Database) -> Result<u64, Fault> {
     last.ok_or_else(|| missing(call))
 }
 
-/// The document of a version; version 0 is before there was any.
+/// The document of a version; version 0 is before the object existed.
 async fn at(call: &Call, database: &Database, version: u64) -> Result<Option<Document>, Fault> {
     if version == 0 {
         return Ok(None);
@@ -105,7 +104,7 @@ async fn at(call: &Call, database: &Database, version: u64) -> Result<Option<Doc
     {
         return Ok(Some(item.document));
     }
-    // What an import brought has no change of its own; the next one tells what it was.
+    // An import has no change of its own; the next change has the document before it.
     let before = version.saturating_add(2);
     let changes = database
         .history(call.kind, call.name(), Some(before), 2)
@@ -123,7 +122,7 @@ async fn at(call: &Call, database: &Database, version: u64) -> Result<Option<Doc
     )))
 }
 
-/// `POST /contracts/{id}/rollback` and its like: a new change with an old document.
+/// `POST /contracts/{id}/rollback` and the like: a new change with an old document.
 pub(crate) async fn rollback(call: &Call) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

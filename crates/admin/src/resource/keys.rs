@@ -1,4 +1,4 @@
-//! Keys: why one is refused and until when, and what can be done for it.
+//! Keys: why one is refused and until when, and the actions for it.
 
 use std::borrow::Cow;
 
@@ -56,12 +56,12 @@ fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
     })
 }
 
-/// `POST /keys/reset`: as if the key had never been seen.
+/// `POST /keys/reset`: as if the key were unknown.
 pub(crate) async fn reset(call: &Call) -> Result<Reply, Fault> {
     act(call, "reset key", Act::Reset).await
 }
 
-/// `POST /keys/charge`: takes tokens without asking.
+/// `POST /keys/charge`: takes tokens without a check.
 pub(crate) async fn charge(call: &Call) -> Result<Reply, Fault> {
     act(call, "charge key", Act::Charge).await
 }
@@ -91,7 +91,6 @@ async fn act(call: &Call, what: &str, act: Act) -> Result<Reply, Fault> {
     Ok(Reply::json(&json!({ "applied": applied })))
 }
 
-/// What is asked about which key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked<'a> {
@@ -101,7 +100,7 @@ struct Asked<'a> {
     cost: u64,
     #[serde(borrow, default)]
     contract: Option<Cow<'a, str>>,
-    /// Makes sure that it happens once.
+    /// Idempotency id.
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -109,7 +108,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks the engine, waiting for whoever decides about the key.
+    /// Runs on the engine, waiting for the node that decides about the key.
     async fn run<T>(
         &self,
         call: &Call,
@@ -147,7 +146,7 @@ impl Asked<'_> {
         read.map_err(|error| refused(&error))
     }
 
-    /// The key as people write it.
+    /// The key as text.
     fn shown(&self) -> String {
         match &self.key {
             v1::WireKey::Bare(text) => text.to_string(),

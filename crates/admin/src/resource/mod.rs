@@ -1,4 +1,4 @@
-//! What can be asked, a file for each thing.
+//! Handlers, a file for each resource.
 
 pub(crate) mod document;
 mod effective;

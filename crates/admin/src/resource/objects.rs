@@ -1,6 +1,6 @@
 //! Contracts, plans and assignments: lists, one, put, delete.
 //!
-//! Not here: what they were (`history`).
+//! Not here: earlier versions (`history`).
 
 use std::time::Duration;
 
@@ -37,7 +37,6 @@ pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     Ok(page::page(&items, limit, |item| item.id.clone()))
 }
 
-/// Which items of a list.
 struct Wanted {
     filter: Filter,
 }
@@ -62,7 +61,6 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Whether an item is wanted.
     fn has(&self, item: &Item) -> bool {
         let after = self.filter.after.as_deref().unwrap_or_default();
         item.id.as_str() > after
@@ -82,7 +80,7 @@ impl Wanted {
             && is(&["identity"], &self.filter.identity)
     }
 
-    /// A page of a database. Of what it cannot look up a bounded number is looked through.
+    /// A page of a database. Filters that the database cannot index scan a bounded number of items.
     async fn page(self, database: &Database, kind: Kind, limit: u64) -> Result<Vec<Item>, Fault> {
         let is_assignment = kind == Kind::Assignment;
         let shape = [&self.filter.plan, &self.filter.contract];
@@ -93,7 +91,7 @@ impl Wanted {
         if is_looked_up {
             return Ok(database.list(kind, &self.filter, limit).await?);
         }
-        // Of assignments those of the identity, of which there are few; of others all.
+        // Assignments are filtered by identity, which leaves few; other kinds are scanned.
         let mut filter = self.filter.clone();
         (filter.plan, filter.contract) = (None, None);
         if !is_assignment {
@@ -116,7 +114,7 @@ impl Wanted {
     }
 }
 
-/// `GET /contracts/{id}` and its like.
+/// `GET /contracts/{id}` and the like.
 pub(crate) async fn get(call: &Call) -> Result<Reply, Fault> {
     let is_compiled = call.query.flag("compiled")?;
     if is_compiled && call.kind != Kind::Contract {
@@ -157,7 +155,7 @@ struct Shown<'a> {
     compiled: Option<Value>,
 }
 
-/// The contract with everything that its plan says.
+/// With the fields of its plan.
 async fn compiled(call: &Call) -> Result<Option<Value>, Fault> {
     match &call.office.books {
         Books::Database(database) => {
@@ -177,14 +175,14 @@ async fn compiled(call: &Call) -> Result<Option<Value>, Fault> {
     }
 }
 
-/// `PUT /contracts/{id}` and its like.
+/// `PUT /contracts/{id}` and the like.
 pub(crate) async fn put(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let text = body::document(call.request.headers(), call.request.body())?;
     write(call, database, text, call.reason()?).await
 }
 
-/// Puts a document in the place of the one that was seen, or only says what that would change.
+/// Replaces the version that was read, or does a dry run.
 pub(crate) async fn write(
     call: &Call,
     database: &Database,
@@ -195,7 +193,7 @@ pub(crate) async fn write(
     let present = database.get(call.kind, call.name()).await?;
     let version = present.as_ref().map(|item| item.version);
     if call.query.flag("dry_run")? {
-        // Whoever only looks need not have looked before.
+        // A dry run needs no precondition.
         let seen = match (&condition, version) {
             (Condition::None, Some(version)) => Seen::Version(version),
             _ => condition.seen(version)?,
@@ -217,8 +215,8 @@ pub(crate) async fn write(
     Ok(done(call, written).await.with(status))
 }
 
-/// The entry of an assignment to any contract where no contract that counts by it follows a plan, and contracts that
-/// could: the assignment changes nothing.
+/// Set if an assignment has no effect: its entry, if no contract that counts by it follows a plan, and contracts that
+/// could follow one.
 pub(crate) fn unfollowed(shared: &Shared, document: &Value) -> Option<(String, Vec<String>)> {
     let (entry, _) = document["identity"].as_str()?.split_once('=')?;
     let node = shared.engine.node();
@@ -240,7 +238,7 @@ fn said(entry: &str, contracts: &[String]) -> String {
     )
 }
 
-/// `DELETE /contracts/{id}` and its like.
+/// `DELETE /contracts/{id}` and the like.
 pub(crate) async fn delete(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let (seen, reason) = (seen(call, database).await?, call.reason()?);
@@ -251,14 +249,13 @@ pub(crate) async fn delete(call: &Call) -> Result<Reply, Fault> {
     Ok(done(call, written).await)
 }
 
-/// What a change of the present thing may say it saw.
+/// The precondition of a change of the present object.
 pub(crate) async fn seen(call: &Call, database: &Database) -> Result<Seen, Fault> {
     let condition = Condition::of(call.request.headers())?;
     let present = database.get(call.kind, call.name()).await?;
     condition.seen(present.map(|item| item.version))
 }
 
-/// The change that is asked for.
 pub(crate) fn edit(call: &Call, seen: Seen, reason: String) -> Edit {
     Edit {
         kind: call.kind,
@@ -270,7 +267,7 @@ pub(crate) fn edit(call: &Call, seen: Seen, reason: String) -> Edit {
     }
 }
 
-/// What became of a change, once this server decides by it; others do within a second.
+/// The answer to a change, once it is in force on this server; other servers follow within a second.
 pub(crate) async fn done(call: &Call, written: WriteResult) -> Reply {
     let WriteResult {
         revision,
@@ -294,12 +291,12 @@ pub(crate) async fn done(call: &Call, written: WriteResult) -> Reply {
     Reply::json(&told).version(version)
 }
 
-/// Whether this server decides by a revision, after a while.
+/// Waits a bounded time for a revision to be in force on this server.
 pub(crate) async fn in_force(call: &Call, revision: u64) -> bool {
     call.shared.catalogue().reach(revision, FORCE_WITHIN).await
 }
 
-/// What is different, for programs and in words.
+/// Differences as data and in words.
 pub(crate) fn told(before: Option<&Document>, after: Option<&Document>) -> Vec<Value> {
     let told = |difference: &Difference| {
         let mut value = json!(difference);
@@ -309,7 +306,6 @@ pub(crate) fn told(before: Option<&Document>, after: Option<&Document>) -> Vec<V
     differences(before, after).iter().map(told).collect()
 }
 
-/// There is no such thing.
 pub(crate) fn missing(call: &Call) -> Fault {
     let name: String = call.name().chars().take(100).collect();
     Fault::not_found(format!("there is no {} `{name}`", call.kind.name()))
@@ -317,7 +313,7 @@ pub(crate) fn missing(call: &Call) -> Fault {
 
 /// The most contracts that are named.
 const NAMED_MAX: usize = 8;
-/// The most pages that are looked through for one.
+/// The most pages that are scanned for one.
 const PAGES_MAX: usize = 100;
-/// How long a change may take to come into force before its answer says that it did not.
+/// How long a change may take to come into force before the answer reports that it is not.
 const FORCE_WITHIN: Duration = Duration::from_secs(1);

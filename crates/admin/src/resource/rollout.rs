@@ -1,4 +1,5 @@
-//! Staged roll-out: a policy only watches, then binds a share of keys, then all of them. Each step is a change like any
+//! Staged roll-out: a policy is in shadow mode, then binds a share of keys, then all of them. Each step is a change
+//! like any
 //! other.
 
 use serde::Deserialize;
@@ -34,7 +35,7 @@ pub(crate) async fn rollout(call: &Call) -> Result<Reply, Fault> {
     write(call, database, &text, call.reason()?).await
 }
 
-/// The policies that are meant: one, or all.
+/// One policy, or all.
 fn names<'a>(contract: &'a Contract, wanted: Option<&str>) -> Result<Vec<&'a str>, Fault> {
     let all = || contract.policies.iter().map(|policy| policy.name.as_str());
     match wanted {
@@ -46,17 +47,16 @@ fn names<'a>(contract: &'a Contract, wanted: Option<&str>) -> Result<Vec<&'a str
     }
 }
 
-/// How far a policy binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// It only watches.
+    /// It only counts.
     Shadow,
     /// It binds this share of keys, in percent.
     Percent(u64),
 }
 
 impl Step {
-    /// Changes a policy of a contract; one that only its plan has is overridden.
+    /// Changes a policy of a contract; one that comes from its plan is overridden.
     fn write(self, document: &mut Document, name: &str) {
         let Some(contract) = document.as_object_mut() else {
             return;

@@ -1,4 +1,4 @@
-//! Contracts and plans where a file is their source: read as they are there now, and changed by whoever changes the
+//! Contracts and plans from a file: read as they are now, and changed only in the
 //! file.
 
 use tollgate_catalogue::{Kind, documents};
@@ -8,7 +8,7 @@ use tollgate_contract::Contract;
 use super::effective;
 use crate::call::Call;
 
-/// Things of the kind that is asked for, by id. Where the file has another form, what it compiles to.
+/// Ordered by id. If the file has another format, the compiled documents.
 pub(super) fn items(call: &Call) -> Vec<Item> {
     let path = call.shared.settings.contracts.file();
     let text = path.and_then(|path| std::fs::read_to_string(path).ok());

@@ -1,5 +1,5 @@
-//! What is known of requests: usage for bills, series, ranks, load, the last ones, and what a change would have done to
-//! them.
+//! Statistics of requests: usage for billing, series, ranks, load, the latest, and the preview of a change
+//! on them.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn cursor(text: &str) -> Result<(u64, String, String), Fault> {
     serde_json::from_str(text).map_err(|_| Fault::malformed("`after` is the `next` of a page"))
 }
 
-/// `GET /series`: what was counted, part by part; of an identity of a contract, of a contract, or of all.
+/// `GET /series`: counts by step; of an identity in a contract, of a contract, or of all.
 pub(crate) async fn series(call: &Call) -> Result<Reply, Fault> {
     let text = |name| Ok::<_, Fault>(call.query.text(name)?.unwrap_or_default().to_owned());
     let step = match call.query.text("step")? {
@@ -76,7 +76,7 @@ pub(crate) async fn series(call: &Call) -> Result<Reply, Fault> {
         Some(name) => Step::from_name(name)
             .ok_or_else(|| Fault::unknown("step", name, ["minute", "hour", "day"].into_iter()))?,
     };
-    // The end is not part of a series; the second that runs is.
+    // The end is not part of a series; the current second is.
     let end = time::now_ns() / SECOND_NS + 1;
     let until = moment(call, "until", end)?;
     let from = moment(call, "from", until.saturating_sub(step.seconds() * 60))?;
@@ -104,7 +104,7 @@ fn moment(call: &Call, name: &str, default: u64) -> Result<u64, Fault> {
         .ok_or_else(wrong)
 }
 
-/// `GET /top`: who was first in a while.
+/// `GET /top`: identities by rank in a window.
 pub(crate) async fn top(call: &Call) -> Result<Reply, Fault> {
     let by = match call.query.text("by")? {
         None | Some("asked") => By::Asked,
@@ -139,15 +139,15 @@ pub(crate) async fn load(call: &Call) -> Result<Reply, Fault> {
     Ok(Reply::json(&reader(call)?.load(&call.shared.engine).await))
 }
 
-/// `GET /recent`: the last requests, the newest first.
+/// `GET /recent`: the last requests, newest first.
 pub(crate) fn recent(call: &Call) -> Result<Reply, Fault> {
     let (contract, entry) = (call.query.text("contract")?, call.query.text("key")?);
     let rows = reader(call)?.recent(contract, entry, rows_max(call)?);
     Ok(Reply::json(&json!({ "items": rows, "next": null })))
 }
 
-/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests, or to those
-/// that come with it.
+/// `POST /contracts/{id}/try` and `/plans/{id}/try`: the preview of a document on the latest requests, or on those
+/// in the body.
 pub(crate) async fn attempt(call: &Call) -> Result<Reply, Fault> {
     if !matches!(call.kind, Kind::Contract | Kind::Plan) {
         return Err(Fault::invalid(
@@ -171,7 +171,7 @@ pub(crate) async fn attempt(call: &Call) -> Result<Reply, Fault> {
     Ok(Reply::json(&tried))
 }
 
-/// Requests of a recorded trace: each has its time, what it costs, and the entries of its key.
+/// Requests of a recorded trace: each has a time, a cost and the entries of a key.
 fn recorded(lines: body::NumberedLines<'_>) -> Result<Vec<Recorded>, Fault> {
     let mut rows = Vec::new();
     for (number, line) in lines {

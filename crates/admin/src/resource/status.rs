@@ -1,4 +1,4 @@
-//! What is, and who asks: the server, the cluster, the audit.
+//! State of the caller, the server and the cluster, and the audit.
 
 use serde::Serialize;
 use serde_json::json;
@@ -25,7 +25,7 @@ pub(crate) fn whoami(call: &Call) -> Result<Reply, Fault> {
     ))
 }
 
-/// `GET /status`: where contracts come from, and how the server is.
+/// `GET /status`: where contracts come from, and the state of the server.
 pub(crate) fn status(call: &Call) -> Reply {
     let state = &call.shared.state;
     let live = call.shared.catalogue();
@@ -54,18 +54,18 @@ pub(crate) fn status(call: &Call) -> Reply {
     }))
 }
 
-/// `GET /cluster`: who is in the cluster, and what it costs.
+/// `GET /cluster`: members and traffic.
 pub(crate) fn cluster(call: &Call) -> Reply {
     Reply::json(&cluster::view(&call.shared))
 }
 
-/// `GET /top`: what happens on this node now.
+/// `GET /top`: current activity of this node.
 pub(crate) fn top(call: &Call) -> Reply {
     let engine = &call.shared.engine;
     Reply::json(&engine.meter().top(engine))
 }
 
-/// `GET /audit`: what was tried, the newest first.
+/// `GET /audit`: attempts, newest first.
 pub(crate) async fn audit(call: &Call) -> Result<Reply, Fault> {
     #[derive(Serialize)]
     struct Told {

@@ -1,7 +1,7 @@
-//! `GET /tail`: decisions since somebody began to look, for pages that are asked again and again.
+//! `GET /tail`: decisions since a tail began, for pages that poll.
 //!
-//! A look stays for a while after it was last asked for, so that nothing is missed between two pages. Not here: streams
-//! of decisions, which are a part of the server (`/v1/tail`).
+//! A tail stays for a time after its last poll, so that no decision is missed between polls. Not here: streams
+//! of decisions, which belong to the server (`/v1/tail`).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -18,19 +18,18 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::time::now_ns;
 
-/// What people look at.
 #[derive(Default)]
 pub(crate) struct Looks(Mutex<Vec<Look>>);
 
 struct Look {
     watching: Watching,
-    /// The newest at the end.
+    /// Newest last.
     lines: VecDeque<TailLine>,
     since_ms: u64,
     asked: Instant,
 }
 
-/// `GET /tail`: decisions of this node, the newest first.
+/// `GET /tail`: decisions of this node, newest first.
 pub(crate) fn tail(call: &Call) -> Result<Reply, Fault> {
     let parameters = PARAMETERS.iter();
     let parameters =
@@ -49,7 +48,7 @@ pub(crate) fn tail(call: &Call) -> Result<Reply, Fault> {
     Ok(Reply::json(&told))
 }
 
-/// Ends looks that nobody asks for any more, and keeps the others up to date.
+/// Ends tails that are not polled any more, and updates the others.
 pub(crate) async fn keep(office: Weak<Office>) {
     loop {
         tokio::time::sleep(TEND_EVERY).await;
@@ -61,7 +60,7 @@ pub(crate) async fn keep(office: Weak<Office>) {
 }
 
 impl Looks {
-    /// The look by a filter, which begins now where there is none; `None` where too many watch.
+    /// The tail of a filter, started if needed; `None` if there are too many.
     fn at<T>(
         &self,
         tail: &Arc<Tail>,
@@ -75,7 +74,7 @@ impl Looks {
         let place = if let Some(place) = known {
             place
         } else {
-            // Whoever looked least lately looks anew.
+            // The tail that was polled least recently is replaced.
             looks.sort_by_key(|look| look.asked);
             if looks.len() >= LOOKS_MAX {
                 looks.remove(0);
@@ -126,12 +125,11 @@ impl Look {
     }
 }
 
-/// What chooses decisions.
 pub(crate) const PARAMETERS: &[&str] = &["contract", "key", "verdict"];
-/// Filters that people look by at once.
+/// Tails at the same time.
 const LOOKS_MAX: usize = 4;
-/// The newest lines of one.
+/// Lines kept for each.
 const LINES_MAX: usize = 100;
-/// How long a look stays that nobody asks for.
+/// How long a tail stays without polls.
 const STAYS: Duration = Duration::from_secs(15);
 const TEND_EVERY: Duration = Duration::from_millis(500);

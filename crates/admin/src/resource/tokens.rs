@@ -1,4 +1,4 @@
-//! Tokens: who may do what. A secret is shown when it is made, and never again.
+//! Tokens and their roles. A secret is shown only when it is created.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,6 @@ pub(crate) async fn revoke(call: &Call) -> Result<Reply, Fault> {
     Ok(Reply::json(&json!({ "id": call.name(), "revoked": true })))
 }
 
-/// A token as it is told.
 #[derive(Serialize)]
 struct Told<'a> {
     id: &'a str,

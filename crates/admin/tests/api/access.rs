@@ -83,7 +83,6 @@ fn tokens_end_by_themselves_and_when_they_are_revoked() {
     });
 }
 
-/// A time so many seconds from now.
 fn in_seconds(seconds: i64) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -102,7 +101,7 @@ fn twenty_wrong_tokens_are_enough() {
             .by(&format!("guess number {n}"))
             .send()
     };
-    // One more may be looked at for every 15 seconds that this takes.
+    // The bound allows one more for every 15 seconds that this takes.
     let begun = Instant::now();
     let wrong = (0..400).take_while(|n| guess(*n).status == 401).count();
     let more = usize::try_from(begun.elapsed().as_secs() / 15).unwrap() + 1;
@@ -111,7 +110,7 @@ fn twenty_wrong_tokens_are_enough() {
     limited.refuses(429, "too_many_attempts");
     let seconds: u64 = limited.field("retry-after").unwrap().parse().unwrap();
     assert!((1..=15).contains(&seconds), "{seconds}");
-    // A right one passes all the same, and whoever shows none is no guess.
+    // A right one still passes, and a request without a token is not a guess.
     assert_eq!(server.get("/whoami").status, 200);
     let (_, fresh) = server.token("viewer");
     assert_eq!(server.ask("GET", "/whoami").by(&fresh).send().status, 200);
@@ -143,7 +142,6 @@ fn right_tokens_are_never_too_many() {
     });
 }
 
-/// The cookie that an answer sets.
 pub(crate) fn cookie(answer: &tollgate_parts::HttpReply) -> String {
     let set = answer.field("set-cookie").unwrap();
     assert!(set.contains("; HttpOnly; SameSite=Strict"), "{set}");
@@ -167,7 +165,7 @@ fn a_session_ends_with_its_token_and_changes_nothing_for_strangers() {
         let who = ask("GET", "/whoami").send().json();
         assert_eq!(who["token"], json!(id));
         let csrf = who["csrf"].as_str().unwrap();
-        // A change needs what only a page of ours has.
+        // A change needs what only a page of this server has.
         let put = || ask("PUT", "/contracts/a").json(&contract("a", 1));
         put().send().refuses(403, "forbidden");
         put()
@@ -186,7 +184,7 @@ fn a_session_ends_with_its_token_and_changes_nothing_for_strangers() {
             .send()
             .refuses(403, "forbidden");
         assert_eq!(put().line("Tollgate-Csrf", csrf).send().status, 201);
-        // Tampered with, it is none.
+        // A changed cookie is refused.
         for place in [20, cookie.len() - 1] {
             let mut bytes = cookie.clone().into_bytes();
             bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };

@@ -1,11 +1,11 @@
-//! Whatever strangers send: a typed answer, nothing lost and nothing executed.
+//! Arbitrary input from outside: a typed answer, nothing lost and nothing executed.
 
 use serde_json::json;
 use tollgate_admin::described;
 
 use crate::kit::{ApiRefusal, Server, contract, on_both};
 
-/// Names that something might take for more than a name.
+/// Names that a parser might interpret.
 const NAMES: [&str; 9] = [
     "<script>alert(1)</script>",
     "'; DROP TABLE catalogue_object; --",
@@ -72,7 +72,7 @@ fn names_are_only_names() {
     });
 }
 
-/// Bodies that nothing takes.
+/// Bodies that every route refuses.
 const BODIES: [(&str, &[u8]); 9] = [
     ("application/json", b""),
     ("application/json", b"{"),
@@ -143,7 +143,7 @@ fn no_route_breaks_at_odd_names_bodies_and_parameters() {
             );
         }
     }
-    // All of it is still there.
+    // Nothing was lost.
     assert_eq!(
         server.get("/contracts").json()["items"]
             .as_array()

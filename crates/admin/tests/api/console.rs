@@ -5,14 +5,13 @@ use tollgate_parts::{Browser, Viewport, until};
 
 use crate::kit::{PRESET, Server};
 
-/// Somebody with a browser.
 pub(crate) struct Person {
     pub(crate) browser: Browser,
     base: String,
 }
 
 impl Person {
-    /// Nothing went wrong in the pages but what the server refused.
+    /// The browser console has no errors except refusals of the server.
     #[track_caller]
     pub(crate) fn has_seen_no_faults(&self) {
         let mut said = self.browser.logs("browser");
@@ -20,7 +19,7 @@ impl Person {
         assert!(said.is_empty(), "{said:?}");
     }
 
-    /// Somebody at the door of a server.
+    /// On the sign-in page of a server.
     pub(crate) fn at(server: &Server) -> Self {
         let browser = Browser::start();
         browser.look(Viewport::new(1440, 900), false);
@@ -41,11 +40,11 @@ impl Person {
 
     pub(crate) fn signs_in(&self, secret: &str) {
         self.browser.fill("[name=token]", secret);
-        // Whoever goes elsewhere before the answer came is not signed in.
+        // Leaving the page before the answer would abort the sign-in.
         self.browser.follow("form button");
     }
 
-    /// Opens an action, says why, and does it.
+    /// Opens an action, gives a reason, and submits it.
     pub(crate) fn does(&self, action: &str, fields: &[(&str, &str)]) {
         self.browser.click(&format!("{action} > summary"));
         for (name, value) in fields {
@@ -67,7 +66,7 @@ fn a_person_signs_in_edits_goes_back_and_assigns() {
     person.sees("nobody is known by this token");
     person.go("/console/contracts");
     person.signs_in(PRESET);
-    // As far as they wanted to go.
+    // The page they asked for.
     person.sees("users");
     person.go("/console/contract?id=all");
     person.sees("version 1");
@@ -164,7 +163,6 @@ fn two_editors_at_once_lose_nothing() {
     );
 }
 
-/// The cookie of an administrator.
 fn session(server: &Server) -> String {
     let login = server.ask("POST", "").at("/console/login").by_nobody();
     let login = login.body(FORM, format!("token={PRESET}")).send();
@@ -240,7 +238,7 @@ fn forms_of_strangers_and_programs_are_refused() {
         .line("Accept", "text/html")
         .send();
     assert_eq!(page.status, 303);
-    // A token alone is for the interface: pages want a session.
+    // A token alone is for the API: pages need a session.
     let token = server.ask("POST", "").at("/console/settings/token").send();
     assert_eq!(token.status, 401, "{}", token.body);
 }

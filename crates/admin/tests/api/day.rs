@@ -1,5 +1,5 @@
-//! A day with the console, in a real browser: a plan is made and given to somebody, a live load is denied, a limit is
-//! changed and changed back, somebody is banned, and a customer looks. Pictures of each page go to
+//! A day with the console, in a real browser: a plan is made and assigned, a live load is denied, a limit is
+//! changed and changed back, an identity is banned, and a customer looks. Pictures of each page go to
 //! `target/screenshots`.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use tollgate_serve::annex::{Delays, GatewayView};
 use crate::console::Person;
 use crate::kit::{ApiRequest, PRESET, Server};
 
-/// Somebody who asks again and again, until dropped.
+/// Sends requests until dropped.
 struct Load {
     shared: Arc<Counted>,
     thread: Option<JoinHandle<()>>,
@@ -44,7 +44,7 @@ impl Load {
                     &counted.denied
                 };
                 count.fetch_add(1, Relaxed);
-                // A load of tens in a second, not as much as can be.
+                // Tens of requests per second, not the maximum.
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
@@ -54,7 +54,7 @@ impl Load {
         }
     }
 
-    /// Waits until some more were answered so.
+    /// Waits for more such answers.
     #[track_caller]
     fn sees(&self, what: &str, count: impl Fn(&Counted) -> &AtomicU64) {
         let before = count(&self.shared).load(Relaxed);
@@ -67,19 +67,19 @@ impl Drop for Load {
         self.shared.is_over.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
-            // A load that failed while another assertion did is no second failure.
+            // A load that failed while another assertion did is not a second failure.
             assert!(ended.is_ok() || std::thread::panicking());
         }
     }
 }
 
-/// The limit by which somebody is decided about now.
+/// The limit in force for a user.
 fn limit(server: &Server, user: &str) -> Value {
     let why = server.get(&format!("/keys/explain?key=user%3D{user}"));
     why.json()["policies"][0]["limit"].clone()
 }
 
-/// Where pictures go: the folder of the build, wherever it is.
+/// Inside the build folder.
 pub(crate) fn pictures() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let target = program
@@ -92,7 +92,7 @@ pub(crate) fn pictures() -> PathBuf {
     folder
 }
 
-/// Looks at a page: a picture is kept, it is small, and nothing of it was executed.
+/// Checks that a page is small and that nothing in it was executed; saves a screenshot.
 #[track_caller]
 fn keep(person: &Person, name: &str) {
     let file = pictures().join(format!("live-{name}.png"));
@@ -149,7 +149,7 @@ fn a_plan_is_made_and_given(person: &Person) {
     person.sees("plan bronze");
 }
 
-/// Three in a month, under any name.
+/// Three requests in a month.
 fn makes_a_plan(person: &Person, id: &str) {
     person.browser.fill("[name=id]", id);
     person.browser.fill("[name='policy.0.limit']", "3");
@@ -158,7 +158,7 @@ fn makes_a_plan(person: &Person, id: &str) {
     person.browser.click(".save .main");
 }
 
-/// The overview moves by itself, and everybody who is refused is found.
+/// The overview updates by itself, and every refused identity is found.
 fn denials_are_seen(person: &Person) {
     person.go("/console");
     let legend = "#traffic .legend li:last-child b";
@@ -205,7 +205,7 @@ fn denials_are_seen(person: &Person) {
     }
 }
 
-/// A server that is a gateway tells how long messages take.
+/// A server that is a gateway shows how long messages take.
 fn a_gateway_is_seen(person: &Person, server: &Server) {
     let delays = Delays::default();
     (0..100).for_each(|_| delays.add(1_500_000));
@@ -231,7 +231,7 @@ fn a_gateway_is_seen(person: &Person, server: &Server) {
     keep(person, "cluster-gateway");
 }
 
-/// What a change would do is drawn, and nothing is changed by it.
+/// The preview of a change is drawn, and changes nothing.
 fn a_change_is_tried(person: &Person) {
     person.go("/console/plan?id=free");
     person.browser.fill("[name='policy.0.limit']", "1");
@@ -264,8 +264,8 @@ fn the_limit_is_changed_and_changed_back(person: &Person, server: &Server, load:
     load.sees("requests are denied again", |counted| &counted.denied);
 }
 
-/// Changes the plan, and looks on: a second after its version is written, its limit is in force. What the machine
-/// itself kept threads from is taken off.
+/// Changes the plan: its limit is in force within a second after its version is written. Time in which
+/// the machine did not schedule the threads is subtracted.
 fn in_force_soon(server: &Server, version: u64, by: u64, change: impl FnOnce()) {
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -352,10 +352,10 @@ fn names_are_only_names(person: &Person) {
     keep(person, "names-bans");
 }
 
-/// The first byte of each page, however many identities there are.
+/// Time to the first byte of each page with many identities.
 ///
 /// `cargo test --release -p tollgate-admin --test api first_bytes -- --ignored --nocapture`, alone on the machine.
-/// `CATALOGUE_COUNT` says how many instead of a million.
+/// `CATALOGUE_COUNT` sets the number instead of a million.
 #[test]
 #[ignore = "takes minutes and prints figures; run it alone, in release"]
 fn first_bytes_come_soon() {

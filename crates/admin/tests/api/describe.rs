@@ -1,4 +1,4 @@
-//! The description of the interface: what is served is what is committed, and it has every route and no other.
+//! The description of the interface: the served file is the committed one, and it has exactly the routes that exist.
 
 use std::collections::BTreeSet;
 

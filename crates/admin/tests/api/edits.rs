@@ -1,4 +1,4 @@
-//! Contracts, plans and assignments through the API: made, read, changed, gone back, deleted.
+//! Contracts, plans and assignments through the API: created, read, changed, rolled back, deleted.
 
 use std::sync::Barrier;
 use std::thread;
@@ -21,7 +21,7 @@ fn a_thing_is_made_read_changed_and_deleted() {
             .send();
         assert_eq!((known.status, &*known.body), (304, ""));
 
-        // Whoever did not look is told to, and whoever looked too early as well.
+        // A change without a precondition is refused, and one with an old version too.
         let put = || server.ask("PUT", "/contracts/a").json(&contract("a", 6));
         let unseen = put().send();
         unseen.refuses(428, "precondition_required");
@@ -95,7 +95,7 @@ fn its_history_is_told(server: &Server) {
         .refuses(404, "not_found");
 }
 
-/// What is told of all changes, of which the last made a contract again.
+/// The list of all changes; the last one created a contract again.
 fn all_is_told(server: &Server) {
     let changes = server.get("/changes?after=1&limit=2").json();
     assert_eq!(changes["items"][0]["revision"], 2);
@@ -365,7 +365,7 @@ fn assignments_are_imported_whole_or_not_at_all() {
         server
             .get("/assignments/user%3Dx")
             .refuses(404, "not_found");
-        // What an import brought has no history of its own, but a version.
+        // An imported object has no history of its own, but a version.
         assert_eq!(
             server.get("/assignments/user%3D7/history").json()["items"],
             json!([])

@@ -1,4 +1,4 @@
-//! What strangers try at the way in: guesses, secrets and keys that were replaced, files, forms of other sites.
+//! Attacks on authentication: guesses, replaced secrets and keys, files, forms of other sites.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ fn every_sign_in_is_in_the_audit_and_a_flood_of_refused_ones_is_a_few_lines() {
         lines.last(),
         Some(&["preset", "sign in", "127.0.0.1", "done"])
     );
-    // Two lines a minute: the first refusal, and how many came after it.
+    // Two lines a minute: the first refusal, and the number of later ones.
     assert!((2..=8).contains(&lines.len()), "{lines:?}");
     assert_eq!(
         lines[lines.len() - 2],
@@ -98,7 +98,7 @@ fn a_session_ends_with_the_secret_it_was_begun_with() {
     assert_eq!(who(&Server::on(&at, None)), 401);
 }
 
-/// The cookie of a session that was begun and last used so many seconds ago, made by one who has the key.
+/// A session that began and was last used so many seconds ago, forged with the key.
 fn aged(cookie: &str, key: &Path, begun: u64, used: u64) -> String {
     let (name, value) = cookie.split_once('=').unwrap();
     let mut words = base64::decode(value.split_once('.').unwrap().0, 1024).unwrap();
@@ -180,7 +180,7 @@ fn nobody_else_can_read_files_of_the_catalogue_and_no_key_is_in_it() {
     drop(Server::on(&at, Some(PRESET)));
     // As an earlier version left it.
     std::fs::set_permissions(&at, Permissions::from_mode(0o644)).unwrap();
-    // And as a volume is mounted that a group owns.
+    // As on a mounted volume that a group owns.
     let key = folder.path().join("catalogue.db.key");
     std::fs::set_permissions(&key, Permissions::from_mode(0o660)).unwrap();
     let server = Server::on(&at, Some(PRESET));

@@ -5,7 +5,7 @@ use tollgate_parts::until;
 
 use crate::kit::{ApiRefusal, ApiRequest, Server, contract, on_both, postgres};
 
-/// Takes a token of a key, as traffic does.
+/// Takes a token as a normal request.
 fn check(server: &Server, key: &Value) -> Value {
     let body = json!({ "key": key });
     ApiRequest::new(server.at, "POST", "")
@@ -132,7 +132,7 @@ fn a_change_through_one_node_is_in_force_on_the_other() {
     one.make("/contracts/all", &contract("all", 9));
     let limit = || check(&other, &json!({ "user": "ada" }))["limit"].clone();
     until("the other node decides by it", || limit() == json!(9));
-    // Both know the same sessions and links, and what one did the other tells.
+    // Both accept the same sessions and links, and show each other's changes.
     let link = one.post("/identities/user%3Dada/link", &json!({})).json();
     let path = link["path"].as_str().unwrap();
     let opened = other.ask("GET", "").at(path).by_nobody().send();
@@ -165,7 +165,7 @@ fn whoever_is_banned_is_denied_until_the_ban_is_gone() {
     });
 }
 
-/// Whoever asks why is told of every ban that covers the key.
+/// An explanation has every ban that covers the key.
 fn bans_are_explained(server: &Server) {
     let why = server.get("/keys/explain?key=user%3Dmallory").json();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A server that is killed amid a thousand writes: what it answered is there, and whatever is there is whole.
+//! A server that is killed amid a thousand writes: every answered write is stored, and every stored object is complete.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ fn serves_until_it_is_killed() {
     };
     let server = Server::on(&path, Some(PRESET));
     println!("\nat {}", server.at);
-    // Ends with whoever started it, at the latest.
+    // Ends with its parent at the latest.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -74,7 +74,7 @@ fn a_killed_server_keeps_what_it_answered() {
             for _ in 0..4 {
                 scope.spawn(write);
             }
-            // The last of them are on their way when it dies.
+            // The last of them are in flight when it dies.
             while (answered.lock().unwrap().len() as u64) < until - 5 {
                 std::thread::yield_now();
             }
@@ -86,7 +86,7 @@ fn a_killed_server_keeps_what_it_answered() {
     let _ = std::io::stdout().flush();
 }
 
-/// Everything that was answered is there, and everything there is whole.
+/// Every answered write is stored, and every stored object is complete.
 fn check(folder: &std::path::Path, answered: &[String]) {
     let server = Server::on(&sqlite(folder), Some(PRESET));
     let mut there = Vec::new();

@@ -1,4 +1,4 @@
-//! A server with a desk on a free port, and requests to it.
+//! A server with the admin API on a free port, and requests to it.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -15,16 +15,16 @@ use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{CatalogueSettings, Keeping, Listener, Settings};
 
-/// A secret that opens everything.
+/// A secret with every right.
 pub(crate) const PRESET: &str = "open-sesame-open-sesame";
 
-/// A server that stops when it is dropped.
+/// Stops when dropped.
 pub(crate) struct Server {
     running: Option<Running>,
     pub(crate) at: SocketAddr,
-    /// What was told to whoever runs it.
+    /// Messages to the operator.
     pub(crate) told: Arc<Mutex<Vec<String>>>,
-    /// Gone with the server.
+    /// Removed with the server.
     folder: Option<TempDir>,
 }
 
@@ -48,7 +48,7 @@ impl Annex for Gate {
 }
 
 impl Server {
-    /// On a database of its own in a file.
+    /// With its own database in a file.
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut server = Self::on(&sqlite(folder.path()), Some(PRESET));
@@ -56,12 +56,11 @@ impl Server {
         server
     }
 
-    /// On a catalogue.
     pub(crate) fn on(at: &str, preset: Option<&str>) -> Self {
         Self::with(settings(at), preset)
     }
 
-    /// Two on a catalogue, with one key of sessions and links.
+    /// Two servers on one catalogue, with one key for sessions and links.
     pub(crate) fn two(at: &str) -> [Self; 2] {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
@@ -101,7 +100,7 @@ impl Server {
         }
     }
 
-    /// It becomes a gateway that says this of itself.
+    /// Makes it a gateway with this state.
     pub(crate) fn becomes(&self, gateway: GatewayView) {
         let shared = self.running.as_ref().unwrap().shared();
         let annex: Arc<dyn Annex> = Arc::new(Gate(gateway));
@@ -122,7 +121,7 @@ impl Server {
         self.ask("POST", path).json(body).send()
     }
 
-    /// Puts what must not be there yet.
+    /// Creates an object that must not exist yet.
     #[track_caller]
     pub(crate) fn make(&self, path: &str, body: &Value) -> HttpReply {
         let answer = self.ask("PUT", path).json(body).send();
@@ -130,7 +129,7 @@ impl Server {
         answer
     }
 
-    /// A token with a role: its id and its secret.
+    /// Returns the id and the secret.
     #[track_caller]
     pub(crate) fn token(&self, role: &str) -> (String, String) {
         let made = self.post(
@@ -168,10 +167,9 @@ impl Drop for Server {
     }
 }
 
-/// Settings of a server on a catalogue.
 pub(crate) fn settings(at: &str) -> Settings {
     let catalogue = CatalogueSettings {
-        // However busy the machine is, requests wait for terms.
+        // Requests wait for terms even on a busy machine.
         deadline: Duration::from_secs(30),
         ..CatalogueSettings::new(at.parse().unwrap())
     };
@@ -184,12 +182,10 @@ pub(crate) fn settings(at: &str) -> Settings {
     }
 }
 
-/// A contract with one policy.
 pub(crate) fn contract(id: &str, limit: u64) -> Value {
     json!({ "id": id, "key": ["user"], "policies": [{ "name": "p", "limit": limit, "per": "1s" }] })
 }
 
-/// One request.
 pub(crate) struct ApiRequest {
     at: SocketAddr,
     method: String,
@@ -213,7 +209,7 @@ impl ApiRequest {
         }
     }
 
-    /// Another path than one of the API.
+    /// A path outside the API.
     pub(crate) fn at(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
@@ -249,7 +245,7 @@ impl ApiRequest {
         self.try_send().expect("an answer")
     }
 
-    /// `None` where the server goes away.
+    /// `None` if the server closes the connection.
     pub(crate) fn try_send(self) -> Option<HttpReply> {
         let mut wire = Wire::try_to(self.at).ok()?;
         let mut head = format!(
@@ -267,7 +263,7 @@ impl ApiRequest {
         }
         head.push_str("\r\n");
         wire.try_send(head).ok()?;
-        // A server that refuses a body may hang up before it took all of it.
+        // A server that refuses a body may close the connection before it read all of it.
         let _ = wire.try_send(&self.body);
         let mut bytes = Vec::new();
         wire.stream.read_to_end(&mut bytes).ok()?;
@@ -275,9 +271,8 @@ impl ApiRequest {
     }
 }
 
-/// What a reply of the API says of an error.
 pub(crate) trait ApiRefusal {
-    /// The status and the code of a refusal, whose form is checked.
+    /// The status and the code; checks the format.
     fn refusal(&self) -> (u16, String);
     fn refuses(&self, status: u16, code: &str);
     fn message(&self) -> String;
@@ -313,7 +308,7 @@ pub(crate) fn on_both(name: &str, test: impl Fn(&Server)) {
     test(&Server::on(&at, Some(PRESET)));
 }
 
-/// A catalogue in a database of its own, which is there for as long as what comes with it.
+/// A catalogue in its own database, which lives as long as the returned guard.
 pub(crate) fn postgres(name: &str) -> (Arc<Postgres>, String) {
     let postgres = {
         let mut shared = POSTGRES.lock().unwrap();
@@ -329,10 +324,9 @@ pub(crate) fn postgres(name: &str) -> (Arc<Postgres>, String) {
     (postgres, url)
 }
 
-/// One for all tests at a time, as it takes a while to start; it ends with the last of them.
+/// Shared by all tests, as it is slow to start; it ends with the last of them.
 static POSTGRES: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
 
-/// A catalogue in a file of a folder.
 pub(crate) fn sqlite(folder: &Path) -> String {
     folder.join("catalogue.db").display().to_string()
 }

@@ -1,4 +1,4 @@
-//! Who may do what: every route of the table, by every role and by nobody.
+//! Rights: every route of the table, by every role and without a token.
 
 use tollgate_admin::described;
 use tollgate_catalogue_sql::Role;
@@ -54,7 +54,7 @@ fn other_methods_and_other_paths_are_told_as_such() {
         "{}",
         near.body
     );
-    // Nobody learns what there is without a token.
+    // Without a token, unknown routes look like known ones.
     server
         .ask("GET", "/contrcts")
         .by_nobody()

@@ -7,7 +7,7 @@ use tollgate_parts::python_programs;
 
 use crate::kit::{PRESET, Server};
 
-/// The version that is installed, so that a run is the same next year.
+/// The version that is installed, so that runs are reproducible.
 const VERSION: &str = "4.32.5";
 
 fn schemathesis() -> Command {

@@ -1,4 +1,4 @@
-//! Pages stay small, however much there is and whatever it is called, and nothing of it is out of reach.
+//! Pages stay small for any number of objects and any names, and every object can be reached.
 
 use serde_json::{Value, json};
 use tollgate_console::PAGE_BYTES_MAX;
@@ -6,10 +6,10 @@ use tollgate_parts::{HttpReply, until};
 
 use crate::kit::{PRESET, Server, contract};
 
-/// Things of each kind: more than a page shows.
+/// Objects of each kind: more than a page shows.
 const THINGS: usize = 55;
 
-/// What a thing of a number is called.
+/// The name of object `n`.
 type Called = fn(usize) -> String;
 
 fn encoded(text: &str) -> String {
@@ -17,7 +17,7 @@ fn encoded(text: &str) -> String {
     bytes.concat()
 }
 
-/// As long as the value of an identity may be, of letters that take most room on a page.
+/// As long as the value of an identity may be, of letters that take the most bytes on a page.
 fn longest(n: usize) -> String {
     format!("{n:04}{}", "\"".repeat(247))
 }
@@ -26,12 +26,11 @@ fn usual(n: usize) -> String {
     format!("{n:04}{}", "<&>".repeat(4))
 }
 
-/// A reason as long as may be.
+/// A reason as long as allowed.
 fn reason(called: Called) -> String {
     called(0).chars().cycle().skip(4).take(500).collect()
 }
 
-/// Somebody who is signed in.
 struct Reader<'a> {
     server: &'a Server,
     cookie: String,
@@ -55,7 +54,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A page, which is small.
+    /// Checks that the page is small.
     #[track_caller]
     fn opens(&self, page: &str) -> HttpReply {
         let ask = self.server.ask("GET", "").at(page).by_nobody();
@@ -71,7 +70,7 @@ impl<'a> Reader<'a> {
         answer
     }
 
-    /// How many different addresses that begin so are on this page and all that follow it.
+    /// Counts the distinct addresses with this prefix on this page and all next pages.
     #[track_caller]
     fn reaches(&self, page: &str, link: &str) -> usize {
         let mut found = std::collections::BTreeSet::new();
@@ -89,7 +88,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Fills every list.
 fn fill(server: &Server, called: Called) {
     server.furnish();
     let path = |place: &str, id: &str| format!("/{place}/{}", encoded(id));

@@ -1,4 +1,4 @@
-//! What is known of requests: the sums of an export are the decisions that were made.
+//! Statistics: the sums of an export are the decisions that were made.
 
 use serde_json::{Value, json};
 use tollgate_parts::until;

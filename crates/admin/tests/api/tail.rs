@@ -1,4 +1,4 @@
-//! Decisions as they are made: what the interface tells, and the page in a real browser and without its script.
+//! The live tail: the API, and the page in a real browser and without its script.
 
 use serde_json::{Value, json};
 use tollgate_parts::until;
@@ -7,7 +7,7 @@ use crate::console::Person;
 use crate::day::pictures;
 use crate::kit::{ApiRefusal, PRESET, Server};
 
-/// Asks whether somebody may, as clients do.
+/// Sends a normal check.
 fn check(server: &Server, user: &str) {
     let ask = server.ask("POST", "").at("/v1/check").by_nobody();
     let answer = ask.json(&json!({ "key": { "user": user } })).send();
@@ -54,7 +54,7 @@ fn a_look_shows_what_came_since_it_was_first_asked_for() {
             answer.message()
         );
     }
-    // More filters than are kept at once: those who looked least lately look anew.
+    // More filters than are kept: the least recently polled are replaced.
     for user in 0..20 {
         let answer = server.get(&format!("/tail?key=user%3D{user}"));
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -81,7 +81,7 @@ fn the_page_shows_decisions_live_and_as_a_snapshot() {
     for _ in 0..5 {
         check(&server, "ada");
     }
-    // The script asks for the page again.
+    // The script polls the page.
     person.sees("user=ada");
     person.sees("0 left of 3");
     let rows = "return document.querySelectorAll('#results tbody tr').length";
@@ -94,7 +94,7 @@ fn the_page_shows_decisions_live_and_as_a_snapshot() {
     let typed = "return document.querySelector('[name=key]').value";
     assert_eq!(person.browser.run(typed), "ada", "what was typed stays");
 
-    // Without its script the page shows what came when it is asked for again.
+    // Without its script the page shows new decisions when it is reloaded.
     person.browser.allow_scripts(false);
     person.go("/console/tail?contract=all&verdict=refused");
     assert!(!person.browser.text("body").contains("user=bob"));

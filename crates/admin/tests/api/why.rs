@@ -1,5 +1,6 @@
-//! The console as somebody on call uses it: why a key is refused, forms that were mistyped, roll-outs, plans that bind
-//! nobody, usage. Pictures of each page, wide and narrow, light and dark, go to `target/screenshots`.
+//! The console as an operator on call uses it: why a key is refused, forms that were mistyped, roll-outs, plans that
+//! bind
+//! no key, usage. Pictures of each page, wide and narrow, light and dark, go to `target/screenshots`.
 
 use serde_json::{Value, json};
 use tollgate_parts::{Viewport, until};
@@ -9,7 +10,7 @@ use crate::console::Person;
 use crate::day::pictures;
 use crate::kit::{ApiRequest, PRESET, Server};
 
-/// Keeps pictures of a page, none of which scrolls sideways.
+/// Keeps pictures of a page, and checks that none scrolls sideways.
 fn pictured(person: &Person, name: &str) {
     let (wide, narrow) = (Viewport::new(1280, 900), Viewport::new(380, 800));
     for (size, device) in [(wide, "wide"), (narrow, "narrow")] {
@@ -39,7 +40,7 @@ fn signed_in(server: &Server) -> Person {
     person
 }
 
-/// Three requests in a month for those who are on the plan, which requests say; one of them was refused.
+/// Three requests in a month for each on the plan, which requests name; one was refused.
 fn denied() -> Server {
     let server = Server::start();
     let policy = json!({ "name": "burst", "limit": 3, "per": "30d", "max_debt": 50 });
@@ -88,7 +89,7 @@ fn the_most_denied_key_is_told_why() {
 fn a_key_that_no_contract_binds_leads_to_the_one_that_was_meant() {
     let server = denied();
     let person = signed_in(&server);
-    // One entry alone is bound by nothing, but requests had more.
+    // No contract binds one entry alone, but requests had more.
     person.go("/console/why?key=user%3D42");
     person.sees("Passes: no contract binds this key");
     until("the whole key is known", || {
@@ -108,7 +109,7 @@ fn a_key_that_no_contract_binds_leads_to_the_one_that_was_meant() {
     person.go("/console/why?key=user%3D42");
     person.browser.follow("#decisions td a");
     person.sees("Denied by burst of free-users");
-    // A slip in a name is mended by one click.
+    // One click fixes a typing error in a name.
     person.go("/console/why");
     person.browser.fill("[name=key]", "usr=42, plan=free");
     person.browser.follow("main .search button");
@@ -173,7 +174,7 @@ fn a_mistyped_form_says_what_it_wants_and_keeps_what_was_typed() {
     person.sees("plan pro");
     let kept = server.get("/assignments/user%3D42").json();
     assert_eq!(kept["document"]["until"], "2100-12-31T12:00:00Z");
-    // Without a script the fields come back on a page.
+    // Without a script the page returns the fields.
     person.browser.allow_scripts(false);
     person.go("/console/settings");
     person.browser.fill("[name=name]", "deploy");
@@ -238,7 +239,7 @@ fn a_roll_out_asks_before_it_acts_and_keeps_edits() {
             json!(["77", percent.to_string()])
         );
     }
-    // What was typed can be saved on top.
+    // The edit can be saved on top.
     person.browser.fill(".save [name=reason]", "more");
     person.browser.follow(".save .main");
     until("both are kept", || {

@@ -1,10 +1,10 @@
-//! Who may do what, and several who come at once.
+//! Tokens and sessions, and concurrent opening.
 
 use tollgate_catalogue_sql::{AuditEntry, Error, Role, Source, digest_of};
 
 use super::open;
 
-/// Tokens are known by their secrets, of which nothing is kept.
+/// Tokens are found by their secrets, which are not stored.
 pub(crate) async fn tokens_are_known_by_their_secrets(source: &Source) {
     let database = open(source).await;
     let made = database
@@ -51,7 +51,7 @@ pub(crate) async fn tokens_are_known_by_their_secrets(source: &Source) {
     assert_eq!(database.forget_audit(u64::MAX / 2).await.unwrap(), 1);
 }
 
-/// A session that one node ended is over on another, until its time would be up anyway.
+/// A session that one node ended is ended on another, until it would expire anyway.
 pub(crate) async fn sessions_end_everywhere(source: &Source) {
     let (one, other) = (open(source).await, open(source).await);
     assert!(other.ended_sessions().await.unwrap().is_empty());
@@ -62,7 +62,7 @@ pub(crate) async fn sessions_end_everywhere(source: &Source) {
     assert_eq!(other.ended_sessions().await.unwrap(), ["7"]);
 }
 
-/// Several nodes that make the tables at once make them once.
+/// Several nodes that create the tables concurrently create them once.
 pub(crate) async fn several_open_at_once(source: &Source) {
     let opening: Vec<_> = (0..4)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! Edits: their history, two at once, and what others use.
+//! Edits: their history, two at once, and objects in use.
 
 use serde_json::json;
 use tollgate_catalogue::{Catalogue, Kind, Refusal, Seen, differences};
@@ -7,7 +7,7 @@ use tollgate_limit::Instant;
 
 use super::{change, delete, edit, furnish, make, open, refusal};
 
-/// Made, changed, deleted, brought back: every step has a version, a revision, an author and a document.
+/// Created, changed, deleted, restored: every step has a version, a revision, an author and a document.
 pub(crate) async fn a_thing_has_a_history(source: &Source) {
     let database = open(source).await;
     furnish(&database).await;
@@ -66,7 +66,7 @@ pub(crate) async fn a_thing_has_a_history(source: &Source) {
 }
 
 async fn gone_again(database: &Database) {
-    // Back to when there was none.
+    // Back to before it existed.
     database
         .rollback(&edit(Kind::Contract, "users", Seen::Version(4)), 3)
         .await
@@ -83,7 +83,7 @@ async fn gone_again(database: &Database) {
     );
 }
 
-/// A write that saw something else is told what there is now.
+/// A write with an old version gets the present version.
 pub(crate) async fn of_two_editors_one_wins(source: &Source) {
     let databases = [open(source).await, open(source).await];
     furnish(&databases[0]).await;
@@ -133,7 +133,7 @@ pub(crate) async fn of_two_editors_one_wins(source: &Source) {
     );
 }
 
-/// What others use is not taken away or broken; all of them are counted and a few are named.
+/// Objects in use are not deleted or broken; all users are counted and a few are named.
 pub(crate) async fn what_is_used_stays(source: &Source) {
     let database = open(source).await;
     furnish(&database).await;
@@ -177,14 +177,14 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
         .await;
     assert!(matches!(tried, Err(Error::Refused(Refusal::Breaks { .. }))));
 
-    // Keys with terms of their own are not kept where nodes gossip.
+    // Keys with terms of their own are not supported with gossip.
     let gossip = "{ id: users, key: [user], plan: free, coordination: gossip, policies: [{ name: burst, durable: true }] }";
     let shared = change(&database, Kind::Contract, "users", 1, gossip)
         .await
         .unwrap_err();
     assert!(matches!(refusal(shared), Refusal::Breaks { count: 8, .. }));
 
-    // Once nobody has it any more it goes.
+    // Once it is unused it can be deleted.
     for user in 0..7 {
         let gone = edit(Kind::Assignment, &format!("user={user}"), Seen::Version(1));
         database.delete(&gone).await.unwrap();
@@ -229,7 +229,7 @@ pub(crate) async fn an_identity_has_one_assignment_at_a_time(source: &Source) {
             .to_string()
             .contains("at most 8")
     );
-    // Moving one within its own time is no overlap with itself.
+    // Moving one within its own time does not overlap with itself.
     let moved = "{ id: y2027, identity: user=1, plan: free, from: '2027-02-01T00:00:00Z' }";
     change(&database, Kind::Assignment, "y2027", 1, moved)
         .await
@@ -254,7 +254,7 @@ pub(crate) async fn an_identity_has_one_assignment_at_a_time(source: &Source) {
     assert!(nobody.is_empty());
 }
 
-/// The first documents are put in all or none, and only where nobody was before.
+/// The first documents are put in all or none, and only into an unused database.
 pub(crate) async fn a_database_is_founded_once(source: &Source) {
     let (one, two) = (open(source).await, open(source).await);
     let plan = |id: &str, more: &str| {

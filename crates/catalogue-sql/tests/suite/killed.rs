@@ -11,7 +11,7 @@ use super::{make, open};
 const CHILD: &str = "CATALOGUE_CHILD";
 const WRITES: u64 = 1000;
 
-/// The part of the child: writes and says so, until it is killed.
+/// The child process: writes and reports it, until it is killed.
 pub(crate) async fn write_until_killed() {
     let Ok(place) = std::env::var(CHILD) else {
         return;
@@ -35,7 +35,7 @@ pub(crate) async fn write_until_killed() {
     }
 }
 
-/// Kills a writer again and again: what it said it wrote is there, and whatever is there is whole.
+/// Kills a writer again and again: every reported write is stored, and every stored object is complete.
 pub(crate) async fn killed_writers_leave_whole_writes(source: &Source) {
     let place = match source {
         Source::Sqlite(path) => format!("file:{}", path.display()),

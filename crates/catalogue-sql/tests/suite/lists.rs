@@ -6,7 +6,7 @@ use tollgate_catalogue_sql::{Database, Error, Filter, Role, Source};
 
 use super::{edit, furnish, make, open, refusal};
 
-/// Names that would do harm wherever they are not treated as text.
+/// Names that do harm if they are not treated as text.
 const NASTY: [&str; 6] = [
     "<script>alert(1)</script>",
     "'; DROP TABLE catalogue_object; --",
@@ -16,7 +16,7 @@ const NASTY: [&str; 6] = [
     "\u{202e}ünïcødé\u{1f600}",
 ];
 
-/// Names are text, whatever they look like.
+/// Names are text, regardless of their characters.
 pub(crate) async fn names_are_only_names(source: &Source) {
     let database = open(source).await;
     for name in NASTY {
@@ -141,7 +141,7 @@ pub(crate) async fn lists_come_in_pages(source: &Source) {
     );
 }
 
-/// Assignments to a contract alone are found by it; things tell when they were changed, and plans how many are on them.
+/// Assignments to a contract alone are found by it; objects have times of changes, and plans have counts.
 async fn in_a_contract_and_when(database: &Database) {
     let alone = "{ identity: user=07, contract: users, plan: pro }";
     make(database, Kind::Assignment, "user=07@users", alone).await;
@@ -172,7 +172,7 @@ async fn in_a_contract_and_when(database: &Database) {
     assert_eq!(changed, [("pro".to_owned(), history[0].at_ns)]);
 }
 
-/// What follows changes is what reads everything.
+/// Following changes gives the same as reading everything.
 pub(crate) async fn a_second_node_follows(source: &Source) {
     let (one, other) = (open(source).await, open(source).await);
     furnish(&one).await;
@@ -207,7 +207,7 @@ pub(crate) async fn a_second_node_follows(source: &Source) {
     }
 }
 
-/// An import is done again where it was interrupted, and refuses what does not go together.
+/// An import can be repeated after an interruption, and refuses conflicts.
 pub(crate) async fn imports_are_repeated_safely(source: &Source) {
     let database = open(source).await;
     furnish(&database).await;
@@ -218,7 +218,7 @@ pub(crate) async fn imports_are_repeated_safely(source: &Source) {
     for text in texts(0..2500) {
         import.add(text).await.unwrap();
     }
-    // Only whole batches are there yet.
+    // Only complete batches are stored.
     drop(import);
     let mut import = database.import("ana", "");
     for text in texts(0..2600) {
@@ -232,7 +232,7 @@ pub(crate) async fn imports_are_repeated_safely(source: &Source) {
         .await
         .unwrap_err();
     assert!(matches!(refusal(pro), Refusal::InUse { count: 2600, .. }));
-    // One of a batch is wrong: none of it is made.
+    // One of a batch is wrong: none of it is stored.
     for wrong in [
         "{ identity: user=1, plan: free }",
         "{ id: other, identity: user=1, plan: free }",
@@ -255,7 +255,7 @@ pub(crate) async fn imports_are_repeated_safely(source: &Source) {
                 .is_empty()
         );
     }
-    // What came with an import has a history from its first edit on.
+    // An imported object has a history from its first edit on.
     let change = edit(Kind::Assignment, "user=7", Seen::Version(1));
     database
         .put(&change, "{ identity: user=7, plan: free }")

@@ -1,4 +1,4 @@
-//! What holds for either database: each function is given a way to open the same empty one again and again.
+//! The common suite of both databases: each function gets a source that opens the same empty one repeatedly.
 
 #![allow(
     clippy::unwrap_used,
@@ -52,7 +52,7 @@ pub(crate) fn refusal(error: Error) -> Refusal {
     }
 }
 
-/// Changes something that was seen at a version.
+/// Changes something that was read at a version.
 pub(crate) async fn change(
     database: &Database,
     kind: Kind,
@@ -64,7 +64,7 @@ pub(crate) async fn change(
     database.put(&edit, text).await
 }
 
-/// Deletes something that was seen at a version.
+/// Deletes something that was read at a version.
 pub(crate) async fn delete(
     database: &Database,
     kind: Kind,

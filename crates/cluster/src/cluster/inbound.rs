@@ -1,7 +1,7 @@
 //! What arrives: payloads of datagrams, messages of streams.
 //!
-//! What can be refused is refused before anything is allocated. Frames that are not understood are skipped, so that a
-//! later version may say more. Not here: how nodes meet, and what membership makes of its packets.
+//! Refusals happen before anything is allocated. Unknown frames are skipped, so that a
+//! later version may add some. Not here: how nodes meet, and what membership makes of its packets.
 
 use tollgate_gossip::NodeId;
 use tollgate_kit::Reader;
@@ -61,14 +61,14 @@ impl Cluster {
         worst
     }
 
-    /// Refuses what was sealed long ago, or by a clock that shows something else.
+    /// Refuses datagrams that were sealed long ago, or by a clock that is too far off.
     fn check_clock(&mut self, boot: u64, sent_ms: u64) -> Result<(), Refused> {
         let now_ms = self.clock.day_ms();
         let by = sent_ms.abs_diff(now_ms);
         if by <= CLOCK_MS_MAX {
             return Ok(());
         }
-        // A replayed capture looks the same, so that this is told now and then only.
+        // A replayed capture looks the same, so that this is reported rarely.
         if self.tally.is_clock_told(boot, self.clock.mono()) {
             let from = self.links.get(&boot).map(|link| link.node);
             self.tell(Event::ClockOff {
@@ -108,7 +108,8 @@ impl Cluster {
         body: &[u8],
         is_addressed: bool,
     ) -> Result<(), Refused> {
-        // What names nobody may be a capture for somebody else: only what any node may hear is taken.
+        // A datagram without an addressee may be a capture meant for another node: only kinds for any node are
+        // accepted.
         if !is_addressed && !matches!(kind, FrameKind::Hello | FrameKind::Probe) {
             return Err(Refused::Misdirected);
         }
@@ -137,7 +138,6 @@ impl Cluster {
         }
     }
 
-    /// The number of a boot, if it is a member that others see.
     pub(super) fn visible(&self, boot: u64) -> Result<NodeId, Refused> {
         let link = self.links.get(&boot).filter(|link| link.is_visible);
         link.map(|link| link.node).ok_or(Refused::Stranger)
@@ -160,7 +160,7 @@ impl Cluster {
         let is_there = |swim: &Swim| swim.active_of(sender.id).is_some_and(|is| is.boot == boot);
         let was_there = is_there(&self.swim);
         let taken = self.swim.handle_packet(packet, self.clock.mono());
-        // Nobody takes itself for gone but who goes.
+        // Only a node that leaves declares itself gone.
         if was_there && !is_there(&self.swim) {
             self.roll.leaves(boot);
         }
@@ -201,7 +201,7 @@ impl Cluster {
             .active_of(peer.id)
             .filter(|known| known.boot == boot);
         let Some(known) = known.cloned() else {
-            // Others heard it first, and said that it is gone.
+            // Other nodes received it first and reported that it is gone.
             let who = self.roll.left(peer.id).ok_or(Refused::Stranger)?;
             self.tell(Event::Gone {
                 who,
@@ -275,9 +275,9 @@ impl Cluster {
     }
 }
 
-/// Nodes that are remembered, those that are gone included; nobody new is taken in beyond.
+/// Bound on remembered nodes, departed ones included; beyond it, new nodes are refused.
 const REMEMBERED_MAX: usize = 4096;
 /// How far clocks may differ.
 pub(super) const CLOCK_MS_MAX: u64 = 60_000;
-/// What IP and UDP put before a datagram.
+/// What IP and UDP add to a datagram.
 pub(super) const IP_UDP_BYTES: usize = 28;

@@ -1,8 +1,8 @@
-//! How nodes meet: seeds are greeted until they answer, and two processes with one identity find out.
+//! How nodes meet: seeds get a hello until they answer, and two processes with one identity detect each other.
 //!
-//! The membership protocol knows nodes, and seeds are only addresses. So a hello goes to each, and who answers it is
-//! asked to take us in. Without peers all seeds and every lost peer are greeted again and again; with peers, one seed
-//! now and then that is no member, which heals a cluster that fell apart. Not here: the membership protocol.
+//! The membership protocol knows nodes, and seeds are only addresses. So each gets a hello, and a node that answers is
+//! asked to admit this one. Without peers all seeds and every lost peer get repeated hellos; with peers, one seed
+//! at a time that is not a member, which heals a split cluster. Not here: the membership protocol.
 
 use std::net::SocketAddr;
 
@@ -14,18 +14,18 @@ use crate::event::{Event, Refused};
 use crate::frame::{FrameKind, fold, frame};
 use crate::peer::ClusterPeer;
 
-/// When to look for whom; times are nanoseconds since the start.
+/// When to search; times are nanoseconds since the start.
 #[derive(Debug)]
 pub(super) struct PeerSearch {
     seek_at: u64,
     backoff_ns: u64,
-    /// When to say that nobody was found.
+    /// When to report that no peer was found.
     alone_at: Option<u64>,
-    /// Members are asked who else is there a few times after the first was found.
+    /// After the first peer is found, members are asked a few times for more members.
     feed_at: Option<u64>,
     feeds_left: u32,
     ping_at: u64,
-    /// No rival is answered before that.
+    /// Limits the rate of answers to rivals.
     rival_at: u64,
 }
 
@@ -44,13 +44,12 @@ impl PeerSearch {
         }
     }
 
-    /// Looks at once.
+    /// Makes every search due now.
     pub(super) const fn hurry(&mut self, mono: u64) {
         self.seek_at = mono;
         self.backoff_ns = BACKOFF_NS_MIN;
     }
 
-    /// The first peer is there.
     pub(super) const fn join(&mut self, mono: u64) {
         self.alone_at = None;
         self.feed_at = Some(mono.saturating_add(FEED_NS));
@@ -66,7 +65,7 @@ impl PeerSearch {
 }
 
 impl Cluster {
-    /// Greets, asks and pings whoever is due.
+    /// Sends every hello, question and ping that is due.
     pub(super) fn seek(&mut self, mono: u64) {
         if self.search.alone_at.is_some_and(|at| at <= mono) {
             self.search.alone_at = None;
@@ -98,7 +97,7 @@ impl Cluster {
         for address in addresses {
             self.send_loose(address, 0, self.introduction(FrameKind::Hello));
         }
-        // A little early or late, so that nodes which start together do not ask together for ever.
+        // Jitter, so that nodes that start together do not stay in step.
         let backoff = self.search.backoff_ns;
         let wait = backoff - backoff / 8 + self.dice.below(backoff / 4);
         self.search.seek_at = mono.saturating_add(wait);
@@ -120,7 +119,7 @@ impl Cluster {
         }
     }
 
-    /// One answer has room for a dozen members only.
+    /// One answer holds only a dozen members.
     fn ask_who_else(&mut self, mono: u64) {
         self.search.feeds_left = self.search.feeds_left.saturating_sub(1);
         let is_over = self.search.feeds_left == 0;
@@ -133,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Pings those that were not pinged for longest.
+    /// Pings the peers whose last ping is oldest.
     fn ping_some(&mut self, mono: u64) {
         self.search.ping_at = mono.saturating_add(PING_NS);
         let count = self.links.len().div_ceil(PEERS_PER_PING);
@@ -154,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// Somebody greets: tell it who is here, and whether its name is another's.
+    /// Answers a hello with this node, and reports a rival that uses the sender's identity.
     pub(super) fn take_hello(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
         let peer = introduced(boot, body)?;
         if peer.id == self.swim.me().id {
@@ -176,7 +175,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Somebody answers a greeting: ask it to take us in.
+    /// A node answered a hello: asks it to admit this one.
     pub(super) fn take_welcome(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
         let peer = introduced(boot, body)?;
         if peer.id == self.swim.me().id {
@@ -187,7 +186,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A third node tells of somebody with our identity.
+    /// A third node reports another process with our identity.
     pub(super) fn take_rival(&mut self, body: &[u8]) -> Result<(), Refused> {
         let rival = ClusterPeer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
         if rival.id == self.swim.me().id {
@@ -196,7 +195,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Somebody says that our identity is its own.
+    /// Another process claims our identity.
     pub(super) fn take_taken(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
         let peer = introduced(boot, body)?;
         let me = self.swim.me();
@@ -217,8 +216,9 @@ impl Cluster {
 
     /// Another process has our identity, or had it: an earlier boot of ours, or a copy of our data.
     ///
-    /// The older process keeps it and tells the younger. Either outbids the other's generation, or its own messages
-    /// would be taken for those of a replaced boot.
+    /// The older process keeps it and notifies the younger. Both raise their generation above the other's, or their
+    /// messages
+    /// would count as those of a replaced boot.
     pub(super) fn note_rival(&mut self, rival: &ClusterPeer) {
         let mono = self.clock.mono();
         let me = self.swim.me().clone();
@@ -244,21 +244,21 @@ impl Cluster {
         }
     }
 
-    /// Tells a node of another with its identity.
+    /// Reports to a node another one with its identity.
     pub(super) fn tell_rival(&mut self, to: &ClusterPeer, rival: &ClusterPeer) {
         let mut body = Vec::new();
         rival.put(&mut body);
         self.send_loose(to.address, fold(to.boot), frame(FrameKind::Rival, &[&body]));
     }
 
-    /// Who we are, as a frame.
+    /// A frame that describes this node.
     pub(super) fn introduction(&self, kind: FrameKind) -> Vec<u8> {
         let mut body = Vec::new();
         self.swim.me().put(&mut body);
         frame(kind, &[&body])
     }
 
-    /// Tells every peer that this node goes.
+    /// Announces to every peer that this node leaves.
     pub(super) fn say_bye(&mut self) {
         let mut body = Vec::new();
         self.swim.me().put_short(&mut body);
@@ -270,7 +270,7 @@ impl Cluster {
     }
 }
 
-/// A peer that speaks for itself.
+/// The peer that a hello describes; it must be the sender.
 fn introduced(boot: u64, body: &[u8]) -> Result<ClusterPeer, Refused> {
     let peer = ClusterPeer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
     if peer.boot == boot {
@@ -280,18 +280,17 @@ fn introduced(boot: u64, body: &[u8]) -> Result<ClusterPeer, Refused> {
     }
 }
 
-/// The first wait between greetings while nobody answers, and the longest.
 const BACKOFF_NS_MIN: u64 = 200_000_000;
 const BACKOFF_NS_MAX: u64 = 5_000_000_000;
-/// The wait between greetings of seeds that are no members.
+/// The wait between hellos to seeds that are not members.
 const SEEK_NS: u64 = 10_000_000_000;
-/// Lost peers that are greeted like seeds.
+/// Lost peers that get hellos like seeds.
 const LOST_MAX: usize = 64;
-/// How often, and how many times, members are asked who else is there.
+/// How often, and how many times, members are asked for more members.
 const FEED_NS: u64 = 500_000_000;
 const FEEDS: u32 = 6;
 const PING_NS: u64 = 1_000_000_000;
-/// So many peers share one ping a second.
+/// One ping per second for this many peers.
 const PEERS_PER_PING: usize = 20;
 /// The wait between two answers to rivals.
 const RIVAL_NS: u64 = 300_000_000;

@@ -32,43 +32,40 @@ use crate::swim::Swim;
 /// One node's part in the cluster.
 ///
 /// Call any `handle_*` or `send_*`, then drain [`Self::poll_transmit`] and [`Self::poll_event`], then wait for input or
-/// until [`Self::poll_timeout`]. Calls that come early, twice or out of order do no harm. Time should be that of a
-/// clock which nobody sets, beside which the time of day is told by [`Self::set_day`], at the latest after the start; a
-/// node that starts takes one for the other.
+/// until [`Self::poll_timeout`]. Early, repeated or reordered calls are harmless. Time should come from a
+/// monotonic clock; [`Self::set_day`] sets the time of day, at the latest after the start; a
+/// node that starts uses one for the other.
 pub struct Cluster {
     config: ClusterConfig,
     clock: ClusterClock,
     dice: Dice,
     swim: Swim,
-    /// Every live member that others see, by number.
     members: Vec<Member>,
-    /// Every live peer, by its boot.
     links: BTreeMap<u64, PeerLink>,
     roll: Roll,
-    /// The boots of those that others see.
+    /// Boots of the visible members.
     by_node: BTreeMap<NodeId, u64>,
     replays: Replays,
     post: SendQueue,
     search: PeerSearch,
     events: VecDeque<Event>,
     tally: Tally,
-    /// It has left, or its identity is another's.
+    /// It has left, or another process owns its identity.
     is_silent: bool,
 }
 
-/// Sums of the whole node.
 #[derive(Default)]
 struct Tally {
     traffic: LinkTraffic,
     refusals: Refusals,
     unknown: u64,
     rejoins: u64,
-    /// Boots whose clock was told to be off, and when.
+    /// Boots whose clock was reported to be off, and when.
     clocks_off: BTreeMap<u64, u64>,
 }
 
 impl Tally {
-    /// Whether it is time to tell that the clock of a boot is off.
+    /// Limits how often the same boot's clock is reported.
     fn is_clock_told(&mut self, boot: u64, mono: u64) -> bool {
         self.clocks_off
             .retain(|_, told| mono.saturating_sub(*told) < CLOCK_TOLD_NS);
@@ -81,7 +78,7 @@ impl Tally {
 }
 
 impl Cluster {
-    /// A node that starts and looks for its seeds.
+    /// Starts to search for its seeds.
     pub fn new(mut config: ClusterConfig, now: Instant) -> Self {
         config.mtu = config
             .mtu
@@ -113,12 +110,12 @@ impl Cluster {
         }
     }
 
-    /// Hears what the time of day is by now: others refuse what was sent by another, and nothing else goes by it.
+    /// Sets the time of day. Peers refuse datagrams whose time differs too much; nothing else uses it.
     pub const fn set_day(&mut self, day: Instant, now: Instant) {
         self.clock.set_day(day, now);
     }
 
-    /// Writes under another number from here on: what replicas counted under the one before is of a time that was not.
+    /// Changes the writer number: counts under the previous one belong to a time that did not happen.
     pub fn write_anew(&mut self, now: Instant) {
         self.clock.set(now);
         if !self.is_silent {
@@ -127,7 +124,6 @@ impl Cluster {
         }
     }
 
-    /// Looks there from here on.
     pub fn set_seeds(&mut self, mut seeds: Vec<SocketAddr>) {
         seeds.truncate(SEEDS_MAX);
         if seeds != self.config.seeds {
@@ -136,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Tells the others that this node is reached elsewhere from here on.
+    /// Announces a new address to the other nodes.
     pub fn set_advertise(&mut self, advertise: SocketAddr, now: Instant) {
         self.clock.set(now);
         if advertise == self.config.advertise || self.is_silent {
@@ -149,18 +145,17 @@ impl Cluster {
         self.settle();
     }
 
-    /// This node and this boot, as replicas know them.
     pub fn me(&self) -> (NodeId, Writer) {
         let me = self.swim.me();
         (me.node, me.writer)
     }
 
-    /// Every live member, this node included, by number.
+    /// Includes this node; ordered by number.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Forgets whoever of that name is missing here, and tells every member to. Says whether somebody was missing here.
+    /// Forgets the missing node of that name, here and at every member. Returns whether it was missing here.
     pub fn forget(&mut self, name: &str, now: Instant) -> bool {
         self.clock.set(now);
         if !self.strike(name) {
@@ -168,13 +163,13 @@ impl Cluster {
         }
         let members: Vec<NodeId> = self.by_node.keys().copied().collect();
         for node in members {
-            // Without room for it that member goes on naming the node, and can be told again.
+            // If the queue is full, that member keeps naming the node, and the call can be repeated.
             let _ = self.queue_message(node, FrameKind::Forget, name.as_bytes());
         }
         true
     }
 
-    /// Forgets here whoever of that name is missing.
+    /// Forgets the missing node of that name on this node only.
     fn strike(&mut self, name: &str) -> bool {
         let was_missing = self.roll.forget(name);
         if was_missing {
@@ -183,7 +178,6 @@ impl Cluster {
         was_missing
     }
 
-    /// Takes an opened datagram.
     pub fn handle_payload(
         &mut self,
         boot: u64,
@@ -197,14 +191,14 @@ impl Cluster {
         taken.inspect_err(|refused| self.refuse(*refused))
     }
 
-    /// Counts what the shell refused before it could be opened.
+    /// Counts a datagram that the shell refused before opening it.
     pub fn refuse(&mut self, refused: Refused) {
         self.tally.refusals.count(refused);
     }
 
-    /// Who is at the other end of a stream, by the id and the boot it says it has: only a member may, under the boot
-    /// that everybody knows. Nothing is counted, as news of a member may be slower than its stream: [`Self::refuse`]
-    /// says so.
+    /// The node at the other end of a stream, by the id and boot that it claims: it must be a member, under the boot
+    /// that the members know. Nothing is counted, as news of a member may be slower than its stream: call
+    /// [`Self::refuse`] for that.
     pub fn greeted(&self, id: u128, boot: u64) -> Result<NodeId, Refused> {
         let known = self.swim.active_of(id).ok_or(Refused::Stranger)?;
         if known.boot != boot {
@@ -213,7 +207,6 @@ impl Cluster {
         self.visible(boot)
     }
 
-    /// Takes a message from the stream of a peer.
     pub fn handle_message(
         &mut self,
         from: NodeId,
@@ -225,13 +218,12 @@ impl Cluster {
         taken.inspect_err(|refused| self.refuse(*refused))
     }
 
-    /// Sends a replica's frame: by datagram, or by stream where it is too long. Unknown peers are ignored.
+    /// Sends a replica's frame: by datagram, or by stream if it is too long. Unknown peers are ignored.
     pub fn send_gossip(&mut self, to: NodeId, tag: u64, frame: &[u8], now: Instant) {
         self.clock.set(now);
         self.queue_gossip(to, tag, frame);
     }
 
-    /// Sends something by stream.
     pub fn send_message(
         &mut self,
         to: NodeId,
@@ -243,12 +235,12 @@ impl Cluster {
         self.queue_message(to, kind, body)
     }
 
-    /// How many bytes the stream of a peer has room for; zero for strangers.
+    /// Bytes for which the stream of a peer has room; zero for unknown nodes.
     pub fn stream_room(&self, to: NodeId) -> usize {
         self.link_of(to).map_or(0, PeerLink::stream_room)
     }
 
-    /// Stops handing out messages for a peer's stream while its connection takes no more, or goes on with it.
+    /// Pauses messages for a peer's stream while its connection accepts no more, or resumes them.
     pub fn hold_stream(&mut self, to: NodeId, is_held: bool) {
         if let Some(boot) = self.by_node.get(&to).copied()
             && let Some(link) = self.links.get_mut(&boot)
@@ -258,7 +250,7 @@ impl Cluster {
         }
     }
 
-    /// Runs what is due. Early calls do nothing.
+    /// Early calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock.set(now);
         if self.is_silent {
@@ -287,18 +279,17 @@ impl Cluster {
         due.map(|mono| self.clock.at(mono))
     }
 
-    /// The next thing to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.clock.set(now);
         self.next_transmit()
     }
 
-    /// The next thing to know.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Tells everybody that this node goes. What is left to send is in `poll_transmit`; from then on it is silent.
+    /// Announces to every peer that this node leaves. Send what `poll_transmit` still returns; after that the node is
+    /// silent.
     pub fn leave(&mut self, now: Instant) {
         self.clock.set(now);
         if self.is_silent {
@@ -310,7 +301,6 @@ impl Cluster {
         self.is_silent = true;
     }
 
-    /// How the cluster is doing.
     pub fn status(&self, now: Instant) -> ClusterStatus {
         let me = self.swim.me();
         let peers = self.members.iter().filter(|member| member.boot != me.boot);
@@ -355,7 +345,7 @@ impl Cluster {
             .and_then(|boot| self.links.get(boot))
     }
 
-    /// Queues an event; whoever never asks for them loses the oldest.
+    /// If events are not polled, the oldest are dropped.
     fn tell(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
@@ -365,10 +355,10 @@ impl Cluster {
     }
 }
 
-/// How often it is told that a boot's clock is off, and of how many.
+/// How often a boot's clock is reported to be off, and of how many boots.
 const CLOCK_TOLD_NS: u64 = 60_000_000_000;
 const CLOCKS_TOLD_MAX: usize = 16;
-/// Seeds that are looked at.
+/// Seeds beyond this are ignored.
 const SEEDS_MAX: usize = 64;
-/// Events that wait to be asked for.
+/// Events that wait to be polled.
 const EVENTS_MAX: usize = 65_536;

@@ -1,6 +1,6 @@
-//! What goes out: frames are queued by peer and packed into as few datagrams as they fit in, at once.
+//! Outbound frames are queued by peer and packed into as few datagrams as possible, at once.
 //!
-//! Peers take turns. Probes, pings and greetings never wait for the cap; replicas' frames do. Not here: the queues
+//! Peers take turns. Probes, pings and hellos never wait for the cap; replicas' frames do. Not here: the queues
 //! themselves.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -18,16 +18,15 @@ use crate::frame::{
 };
 use crate::peer::{ClusterPeer, NOWHERE};
 
-/// Whose turn it is to be sent to.
+/// Which peer is sent to next.
 #[derive(Debug)]
 pub(super) struct SendQueue {
-    /// For whoever is no member: address, boot if known, frame.
+    /// For nodes that are not members: address, boot if known, frame.
     loose: VecDeque<(SocketAddr, u32, Vec<u8>)>,
     /// Boots for which something may wait.
     ready: BTreeSet<u64>,
-    /// The boot whose turn it was.
+    /// The boot that was served last.
     turn: u64,
-    /// Datagrams sent so far.
     counter: u64,
     cap: Cap,
     /// Whether something waits for the cap.
@@ -46,7 +45,6 @@ impl SendQueue {
         }
     }
 
-    /// Something may wait for a boot.
     pub(super) fn mark(&mut self, boot: u64) {
         self.ready.insert(boot);
     }
@@ -56,12 +54,12 @@ impl SendQueue {
         self.ready.clear();
     }
 
-    /// When what waits for the cap may go.
+    /// When the cap lets frames that wait for it go.
     pub(super) fn opens(&self) -> Option<u64> {
         self.cap.opens().filter(|_| self.is_capped)
     }
 
-    /// The next boot in turn, after the one before.
+    /// Round robin over ready boots.
     fn next(&mut self) -> Option<u64> {
         let after = (Bound::Excluded(self.turn), Bound::Unbounded);
         let next = self
@@ -110,7 +108,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Queues a packet of the membership protocol.
     pub(super) fn queue_probe(&mut self, to: &ClusterPeer, packet: &[u8]) {
         let framed = frame(FrameKind::Probe, &[packet]);
         if let Some(link) = self.links.get_mut(&to.boot) {
@@ -118,7 +115,7 @@ impl Cluster {
             self.post.mark(to.boot);
             return;
         }
-        // Others are known by their short form only, unless they are remembered.
+        // Other nodes are known only by their short form, unless they are remembered.
         let known = self.swim.remembered_of(to.id).map(|known| known.address);
         let address = if to.address == NOWHERE {
             known
@@ -130,7 +127,7 @@ impl Cluster {
         }
     }
 
-    /// Queues a frame for whoever is at an address.
+    /// Queues a frame for an address whose node may be unknown.
     pub(super) fn send_loose(&mut self, address: SocketAddr, to: u32, frame: Vec<u8>) {
         if self.post.loose.len() >= LOOSE_MAX {
             self.post.loose.pop_front();
@@ -230,11 +227,10 @@ impl Cluster {
         bytes
     }
 
-    /// The longest frame that fits in a datagram.
     const fn room(&self) -> usize {
         self.config.mtu - DATAGRAM_OVERHEAD - HEAD_LEN
     }
 }
 
-/// Frames that wait for addresses of which nobody knows who is there.
+/// Frames that wait for addresses whose node is unknown.
 const LOOSE_MAX: usize = 512;

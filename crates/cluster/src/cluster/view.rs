@@ -1,4 +1,4 @@
-//! Who the members are, as others see them: numbers are unique, and an address is one node's.
+//! The members as the shell sees them: numbers are unique, and an address belongs to one node.
 //!
 //! Not here: the protocol that finds them.
 
@@ -16,12 +16,12 @@ use crate::swim::News;
 use tollgate_gossip::{NodeId, Writer};
 
 impl Cluster {
-    /// Carries out what membership wants, and looks again at who is there.
+    /// Executes the requests of the membership protocol, and refreshes the members.
     pub(super) fn settle(&mut self) {
         if self.is_silent {
             return;
         }
-        // Renumbering makes membership want more; it settles at once, since only the greater id moves.
+        // Renumbering creates more requests; it settles at once, since only the greater id moves.
         for _ in 0..3 {
             if !self.swim.take_touched() {
                 return;
@@ -41,7 +41,6 @@ impl Cluster {
         }
     }
 
-    /// Whether the protocol's members are others, or in another state, than those shown.
     fn is_stale(&self) -> bool {
         let mut count = 0;
         let is_same = self.swim.active().all(|(peer, state)| {
@@ -55,7 +54,7 @@ impl Cluster {
     fn hear_news(&mut self, news: News) {
         match news {
             News::Replaced { old, new } => {
-                // If the old one still runs it should know; after a plain restart nobody listens.
+                // If the old process still runs it must learn of this; after a plain restart the old address is dead.
                 if old.boot != new.boot && old.address != new.address {
                     self.tell_rival(&old, &new);
                 }
@@ -64,7 +63,7 @@ impl Cluster {
         }
     }
 
-    /// Takes other numbers where a live member with a smaller id has ours.
+    /// Takes other numbers if a live member with a smaller id has ours.
     fn renumber(&mut self) {
         let me = self.swim.me();
         let elders = self.swim.active().filter(|(peer, _)| peer.id < me.id);
@@ -78,7 +77,7 @@ impl Cluster {
         }
     }
 
-    /// Takes another number as a node, as a writer, or both.
+    /// Changes the node number, the writer number, or both.
     pub(super) fn take_numbers(&mut self, is_node: bool, is_writer: bool) {
         let me = self.swim.me();
         let mut next = me.bumped();
@@ -97,7 +96,7 @@ impl Cluster {
         self.tell(Event::Renumbered { node, writer });
     }
 
-    /// Brings members and links to what the protocol knows.
+    /// Updates members and links from the membership protocol.
     fn refresh(&mut self) {
         let me = self.swim.me().clone();
         let mut active: Vec<(ClusterPeer, MemberState)> = self
@@ -142,7 +141,7 @@ impl Cluster {
         self.tell_changes(changes);
     }
 
-    /// Who came and who went since the roll was last called.
+    /// Members that joined or left since the last call.
     fn call_roll(&mut self, me: &ClusterPeer, active: &[(ClusterPeer, MemberState)]) -> Vec<Event> {
         let (links, clock) = (&self.links, &self.clock);
         let heard = |boot| {
@@ -153,14 +152,14 @@ impl Cluster {
         self.roll.update(me, active, heard)
     }
 
-    /// Tells what changed, and those who came who is missing.
+    /// Emits the changes, and sends the missing nodes to those that joined.
     fn tell_changes(&mut self, changes: Vec<Event>) {
         for change in changes {
             if let Event::Came { node, .. } = &change {
                 let came = self.members.iter().find(|member| member.node == *node);
                 let news = came.and_then(|came| self.roll.news_for(came.started));
                 if let Some(news) = news {
-                    // Without room for it the newcomer does without: it is told by others as well.
+                    // If its queue is full the newcomer misses this; other nodes send it too.
                     let _ = self.queue_message(*node, FrameKind::Missing, &news);
                 }
             }
@@ -182,8 +181,8 @@ impl Cluster {
     }
 }
 
-/// Every member once, by number. A number that two have is the smaller id's, an address that two have is the later
-/// boot's.
+/// Every member once, by number. Two with one number: the smaller id keeps it. Two with one address: the later
+/// boot keeps it.
 fn visible(me: &ClusterPeer, active: &[(ClusterPeer, MemberState)]) -> Vec<Member> {
     let mut latest = BTreeMap::from([(me.address, (u64::MAX, me.boot))]);
     for (peer, _) in active {

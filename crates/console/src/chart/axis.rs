@@ -13,18 +13,15 @@ const FULL: u32 = 176;
 /// The width of the labels at the side.
 const SIDE: u32 = 56;
 
-/// A time axis with equal steps, and a scale from zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     pub(super) from: Moment,
     pub(super) step_ms: u64,
     pub(super) steps: usize,
-    /// The value at the upper edge.
     pub(super) top: f64,
 }
 
 impl Axis {
-    /// An axis on which values up to `most` fit.
     pub(super) fn new(from: Moment, step_ms: u64, steps: usize, most: f64) -> Self {
         let tick = round_above(most.max(f64::MIN_POSITIVE) / 3.0);
         Self {
@@ -41,7 +38,7 @@ impl Axis {
         WIDTH * number::float(i as u64) / number::float(last as u64)
     }
 
-    /// Where a value stands; above the edge is at the edge.
+    /// Values above the upper edge are drawn at the edge.
     pub(super) fn y(&self, value: f64) -> f64 {
         HEIGHT - HEIGHT * (value / self.top).clamp(0.0, 1.0)
     }
@@ -55,7 +52,7 @@ impl Axis {
         i64::try_from(self.step_ms.saturating_mul(steps)).unwrap_or(i64::MAX)
     }
 
-    /// The values with a line: zero excluded, the edge included.
+    /// Values that get a line: zero excluded, the edge included.
     fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
         let (top, tick) = (self.top, round_above(self.top / 3.001));
         (1..=4)
@@ -63,7 +60,7 @@ impl Axis {
             .filter(move |v| *v <= top * 1.001)
     }
 
-    /// The drawing with its lines, its labels, and a name for those who do not see it.
+    /// `name` describes the drawing for screen readers.
     pub(super) fn plot(&self, name: &str, unit: fn(f64) -> String, drawn: Html) -> Element {
         let lines = self.ticks().map(|value| {
             let y = coordinate(self.y(value));
@@ -115,7 +112,6 @@ impl Axis {
             )
     }
 
-    /// The labels of round times.
     fn times(&self) -> Vec<Element> {
         let length = self.length().max(1);
         let step = TIMES.iter().find(|step| length / **step <= 5).copied();
@@ -193,7 +189,6 @@ pub(super) fn coordinate(value: f64) -> String {
         .unwrap_or(text)
 }
 
-/// Columns between two rows of values, one for each step.
 pub(super) fn columns(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
     let mut path = String::new();
     for (i, (upper, lower)) in upper.iter().zip(lower).enumerate() {
@@ -218,7 +213,7 @@ pub(super) fn columns(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
     path
 }
 
-/// The area between two lines of values, each a place for every step.
+/// Both lines need a value for every step.
 pub(super) fn area(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
     let mut path = line(axis, upper);
     for (i, value) in lower.iter().enumerate().rev() {
@@ -228,7 +223,6 @@ pub(super) fn area(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
     path
 }
 
-/// A line through values.
 pub(super) fn line(axis: &Axis, values: &[f64]) -> String {
     let mut path = String::new();
     for (i, value) in values.iter().enumerate() {

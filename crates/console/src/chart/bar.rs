@@ -4,24 +4,19 @@ use super::axis::coordinate;
 use crate::html::{Element, el};
 use crate::number::{self, float};
 
-/// What a bar is about; its colour, and never the only sign of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meaning {
-    /// Nothing in particular.
     #[default]
     Plain,
-    /// Something beside what is plain.
     Accent,
-    /// Passed, or left to spend.
+    /// Passed, or not spent yet.
     Allowed,
-    /// Waited.
     Delayed,
-    /// Refused, or spent up.
+    /// Refused, or used up.
     Denied,
 }
 
 impl Meaning {
-    /// The class that colours it.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -33,16 +28,12 @@ impl Meaning {
     }
 }
 
-/// A part of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// How long it is.
     pub value: u64,
-    /// What it is about.
     pub meaning: Meaning,
 }
 
-/// Parts beside each other in a bar of `whole`.
 pub fn bar(parts: &[Bar], whole: u64, name: &str) -> Element {
     let whole = float(whole.max(1));
     let mut at = 0.0;

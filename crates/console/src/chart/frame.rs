@@ -3,7 +3,6 @@
 use super::axis::Axis;
 use crate::html::{Element, Html, el};
 
-/// A chart: title, note, drawing, and the table behind it.
 pub(super) struct Framed<'a> {
     pub(super) title: &'a str,
     pub(super) note: &'a str,

@@ -6,7 +6,6 @@ use crate::html::{Html, el};
 use crate::moment::Moment;
 use crate::number;
 
-/// Times of one step, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quantiles {
     /// Half of the decisions took at most this.
@@ -15,18 +14,13 @@ pub struct Quantiles {
     pub p99: f64,
 }
 
-/// Times of decisions, in equal steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latency {
-    /// The beginning of the first step.
     pub from: Moment,
-    /// The length of a step.
     pub step_ms: u64,
-    /// The steps.
     pub points: Vec<Quantiles>,
 }
 
-/// The chart; nothing where nothing was measured.
 pub fn latency(view: &Latency) -> Html {
     let most = view
         .points

@@ -1,4 +1,4 @@
-//! What a change would have done to traffic that was: before and after on the same axes.
+//! What a change would have done to past traffic: before and after on the same axes.
 
 use super::axis::Axis;
 use super::frame::{ChartTable, Framed, framed};
@@ -6,19 +6,16 @@ use super::traffic::{Traffic, layers, legend};
 use crate::html::{Html, el};
 use crate::number;
 
-/// The same requests decided by what is in force, and by the change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
-    /// By what is in force.
     pub before: Traffic,
-    /// By the change.
     pub after: Traffic,
-    /// Where the requests come from, in words: `the last 15 minutes`.
+    /// In words: `the last 15 minutes`.
     pub source: String,
 }
 
 impl Tried {
-    /// The fact: how many more or fewer would be denied.
+    /// How many more or fewer would be denied.
     pub fn fact(&self) -> String {
         let (before, after) = (self.before.total(), self.after.total());
         let apart = after.denied.abs_diff(before.denied);
@@ -42,7 +39,6 @@ impl Tried {
     }
 }
 
-/// Both charts under the sentence that says what is different.
 pub fn preview(tried: &Tried) -> Html {
     let rate = |traffic: &Traffic| {
         let most = traffic.points.iter().map(|p| p.all()).max().unwrap_or(0);

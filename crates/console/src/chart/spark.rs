@@ -22,14 +22,14 @@ const BURST_COLUMN: u32 = 8;
 /// It is what a bucket holds and half a limit more, within reason.
 const BURST_MAX: u64 = 10 * GRAIN;
 
-/// What becomes of each column's requests; nothing for a policy that cannot be.
+/// What becomes of each column's requests; nothing for an invalid policy.
 pub fn behaviour(config: &PolicyConfig) -> Vec<Tally> {
     let config = PolicyConfig {
         enforce_percent: 100,
         ..config.clone()
     };
     let period = config.period.nanos();
-    // Small limits have costs of one and coarser columns; nobody can take a part of a token.
+    // Small limits have costs of one and coarser columns; a token cannot be split.
     let cost = Cost::new((config.limit / GRAIN).max(1)).unwrap_or(Cost::MAX);
     let per_period = (config.limit / cost.tokens()).clamp(1, GRAIN);
     let depth = config.burst.unwrap_or(config.limit) / cost.tokens();
@@ -70,7 +70,6 @@ pub fn behaviour(config: &PolicyConfig) -> Vec<Tally> {
         .collect()
 }
 
-/// The picture, 120 by 40.
 pub fn spark(config: &PolicyConfig) -> Element {
     let columns = behaviour(config);
     let usual = columns.last().map_or(1, |tally| tally.all()).max(1);

@@ -7,19 +7,16 @@ use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
 
-/// Requests of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Passed at once.
     pub allowed: u64,
     /// Passed after a wait.
     pub delayed: u64,
-    /// Refused.
     pub denied: u64,
 }
 
 impl Tally {
-    /// All of them.
     pub const fn all(self) -> u64 {
         self.allowed
             .saturating_add(self.delayed)
@@ -32,21 +29,17 @@ impl Tally {
     }
 }
 
-/// Requests over time, in equal steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// The beginning of the first step.
     pub from: Moment,
-    /// The length of a step.
     pub step_ms: u64,
     /// The steps, at most a few hundred.
     pub points: Vec<Tally>,
-    /// What may pass each second, where one number says it.
+    /// Requests per second; `None` where no single number describes the limits.
     pub limit: Option<f64>,
 }
 
 impl Traffic {
-    /// All steps together.
     pub fn total(&self) -> Tally {
         self.points
             .iter()
@@ -67,7 +60,7 @@ impl Traffic {
         }
     }
 
-    /// The fact: how much was denied, and in how long.
+    /// How much was denied, and in how long.
     pub fn fact(&self) -> String {
         format!(
             "Denied {} in the last {}",
@@ -76,7 +69,7 @@ impl Traffic {
         )
     }
 
-    /// Requests of a step as they are drawn: each second, or as many as there were where steps are long.
+    /// Requests of a step as they are drawn: per second, or the plain count for long steps.
     fn drawn(&self, count: u64) -> f64 {
         match self.long() {
             Some(_) => number::float(count),
@@ -84,7 +77,7 @@ impl Traffic {
         }
     }
 
-    /// What a step is called that is so long that requests each second would say little.
+    /// The name of a step that is too long for a rate per second; `None` for short steps.
     const fn long(&self) -> Option<&'static str> {
         match self.step_ms {
             HOUR_MS => Some("hour"),
@@ -94,7 +87,6 @@ impl Traffic {
     }
 }
 
-/// The chart; where nothing came, a sentence that says what to do.
 pub fn traffic(title: &str, traffic: &Traffic) -> Html {
     let most = traffic
         .points
@@ -146,7 +138,6 @@ pub fn traffic(title: &str, traffic: &Traffic) -> Html {
     })
 }
 
-/// The areas and the line of the limit.
 pub(super) fn layers(axis: &Axis, traffic: &Traffic) -> Html {
     let sums = |upto: fn(&Tally) -> u64| -> Vec<f64> {
         traffic
@@ -209,7 +200,6 @@ pub fn legend(total: Tally) -> Element {
         .with(item(Meaning::Denied, total.denied))
 }
 
-/// What each colour means.
 pub(crate) fn signs() -> Element {
     let all = [Meaning::Allowed, Meaning::Delayed, Meaning::Denied];
     el("ul")
@@ -217,7 +207,7 @@ pub(crate) fn signs() -> Element {
         .each(all.map(|meaning| el("li").with(sign(meaning)).with(" ").with(meaning.class())))
 }
 
-/// The sign of a meaning: a disc, a diamond, a square. The shape says it too.
+/// A disc, a diamond, a square. The shape repeats what the colour says.
 pub(crate) fn sign(meaning: Meaning) -> Element {
     let shape = match meaning {
         Meaning::Allowed | Meaning::Plain | Meaning::Accent => {

@@ -1,4 +1,4 @@
-//! An assignment as a form has it: who is on which plan, from when until when.
+//! An assignment as the fields of a form: which identity is on which plan, from when until when.
 
 use serde_json::{Map, Value};
 use tollgate_limit::POLICIES_MAX;
@@ -13,16 +13,14 @@ const WORDS: [&str; 8] = [
     "id", "identity", "contract", "plan", "from", "until", "then", "note",
 ];
 
-/// An assignment as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssignmentDraft {
     words: Vec<(&'static str, String)>,
-    /// What is otherwise than the plan says.
+    /// Policies that differ from those of the plan.
     pub overrides: Vec<PolicyDraft>,
 }
 
 impl AssignmentDraft {
-    /// What a form says.
     pub fn from_fields(fields: &Fields) -> Self {
         let words = WORDS.map(|name| (name, fields.get(name).to_owned()));
         let overrides = (0..=POLICIES_MAX).filter_map(|i| PolicyDraft::from_fields(fields, i));
@@ -35,7 +33,7 @@ impl AssignmentDraft {
         }
     }
 
-    /// What a document says; nothing for one that a form cannot say whole.
+    /// `None` for a document that the form cannot represent in full.
     pub fn from_document(document: &Value) -> Option<Self> {
         let text = |name: &'static str| {
             document
@@ -56,7 +54,6 @@ impl AssignmentDraft {
         (draft.document() == *document).then_some(draft)
     }
 
-    /// The document that it says.
     pub fn document(&self) -> Value {
         let words = self
             .words
@@ -70,14 +67,13 @@ impl AssignmentDraft {
         Value::Object(map)
     }
 
-    /// The value of a word; empty where it is not said.
+    /// Empty where the field is unset.
     pub fn word(&self, name: &str) -> &str {
         let found = self.words.iter().find(|(is, _)| *is == name);
         found.map_or("", |(_, value)| value)
     }
 }
 
-/// The fields of an assignment; the identity is carried along.
 pub fn assignment_form(draft: &AssignmentDraft, plans: &[String], contracts: &[String]) -> Html {
     let choices = |first: &'static str, names: &[String]| -> Vec<(String, String)> {
         [(String::new(), first.to_owned())]

@@ -1,4 +1,4 @@
-//! A contract or a plan as a form has it.
+//! A contract or a plan as the fields of a form.
 
 use serde_json::{Map, Value};
 use tollgate_contract::ENTRIES_MAX;
@@ -7,18 +7,14 @@ use tollgate_limit::POLICIES_MAX;
 use super::fields::Fields;
 use super::policy::PolicyDraft;
 
-/// What is edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DraftKind {
-    /// A contract.
     #[default]
     Contract,
-    /// A plan.
     Plan,
 }
 
 impl DraftKind {
-    /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Contract => "contract",
@@ -26,7 +22,7 @@ impl DraftKind {
         }
     }
 
-    /// The fields that are single words, beside the id.
+    /// The fields that are single words, besides the id.
     pub(super) const fn words(self) -> &'static [&'static str] {
         match self {
             Self::Contract => &["plan", "coordination", "headers"],
@@ -35,25 +31,20 @@ impl DraftKind {
     }
 }
 
-/// A contract or a plan as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
-    /// Which of the two.
     pub kind: DraftKind,
-    /// Its id.
     pub id: String,
-    /// Single words: the plan, the coordination and so on.
     pub words: Vec<(&'static str, String)>,
     /// Entries that must be present, with their values.
     pub matches: Vec<(String, String)>,
     /// Entries that identify the counter.
     pub key: Vec<String>,
-    /// The policies.
     pub policies: Vec<PolicyDraft>,
 }
 
 impl Draft {
-    /// A new one, with a policy to begin with.
+    /// Begins with one policy.
     pub fn new(kind: DraftKind) -> Self {
         let first = PolicyDraft::default()
             .with("name", "burst")
@@ -66,7 +57,7 @@ impl Draft {
         }
     }
 
-    /// What a form says; a button that adds or takes away a policy has done so.
+    /// Applies the button that adds or removes a policy.
     pub fn from_fields(kind: DraftKind, fields: &Fields) -> Self {
         let matches = (0..=ENTRIES_MAX).map(|i| {
             let part = |name: &str| fields.get(&format!("match.{i}.{name}")).to_owned();
@@ -91,7 +82,7 @@ impl Draft {
         draft
     }
 
-    /// What a document says; nothing for one that a form cannot say whole.
+    /// `None` for a document that the form cannot represent in full.
     pub fn from_document(kind: DraftKind, document: &Value) -> Option<Self> {
         let text = |name: &str| {
             document
@@ -135,11 +126,10 @@ impl Draft {
                 .collect(),
             policies: policies?,
         };
-        // Whatever was not understood is missing now.
+        // Fields that the form does not know are missing here.
         (draft.document() == *document).then_some(draft)
     }
 
-    /// The document that it says.
     pub fn document(&self) -> Value {
         let mut map = Map::new();
         map.insert("id".to_owned(), self.id.clone().into());
@@ -168,13 +158,13 @@ impl Draft {
         Value::Object(map)
     }
 
-    /// The value of a word; empty where it is not said.
+    /// Empty where the field is unset.
     pub fn word(&self, name: &str) -> &str {
         let found = self.words.iter().find(|(is, _)| *is == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// The same with how a policy binds as a saved one says it.
+    /// Takes the rollout mode of the policy from the saved document.
     #[must_use]
     pub fn rolled_out(mut self, policy: &str, saved: &Value) -> Self {
         let said = |name: &str| match saved.get(name) {

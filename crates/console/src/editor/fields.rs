@@ -3,13 +3,11 @@
 /// The most fields that are read; the rest is left out.
 const FIELDS_MAX: usize = 4096;
 
-/// Names with values, in the order of the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads `application/x-www-form-urlencoded`. What makes no sense is taken as it stands, so that nothing is refused
-    /// here.
+    /// Reads `application/x-www-form-urlencoded`. Invalid input is kept as it stands and never refused here.
     pub fn parse(body: &str) -> Self {
         let pairs = body
             .split('&')
@@ -22,19 +20,18 @@ impl Fields {
         Self(pairs.map(read).collect())
     }
 
-    /// The first value of that name; empty where there is none.
+    /// The first value of that name; empty if the field is missing.
     pub fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(is, _)| is == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// Names and values as they were typed, without what proves where the form came from.
+    /// Names and values as they were typed, without the CSRF value.
     pub fn typed(&self) -> Vec<(String, String)> {
         let typed = self.0.iter().filter(|(name, _)| name != "csrf");
         typed.cloned().collect()
     }
 
-    /// Whether there is such a field.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(is, _)| is == name)
     }

@@ -1,6 +1,7 @@
 //! Editing contracts, plans and assignments: from documents to forms and back, and the form itself.
 //!
-//! A form says every field that a document can have. A document that it cannot say whole, as one with a field of
+//! A form shows every field that a document can have. A document that it cannot represent in full, as one with a
+//! field of
 //! another version, is edited as text, so that nothing is lost.
 //!
 //! Deliberately absent: whether a document makes sense (`tollgate-contract`, `tollgate-catalogue`).

@@ -1,4 +1,4 @@
-//! A policy as a form has it: every field as text, empty where it is not said.
+//! A policy as the fields of a form: every field as text, empty where it is unset.
 
 use core::fmt::Display;
 use std::collections::BTreeMap;
@@ -10,22 +10,19 @@ use tollgate_limit::PolicyConfig;
 use super::fields::Fields;
 use crate::part::{BindingMode, Chip};
 
-/// A policy as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyDraft(BTreeMap<&'static str, String>);
 
 impl PolicyDraft {
-    /// The names of all fields.
     pub fn names() -> impl Iterator<Item = &'static str> {
         PolicyField::all().iter().map(|field| field.name)
     }
 
-    /// What was typed; empty where nothing was.
+    /// Empty where nothing was typed.
     pub fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// The same with another value.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         if let Some(name) = Self::names().find(|known| *known == name) {
@@ -34,7 +31,7 @@ impl PolicyDraft {
         self
     }
 
-    /// The policy of that number in a form; nothing where all of its fields are missing.
+    /// `None` where all of its fields are missing.
     pub(super) fn from_fields(fields: &Fields, number: usize) -> Option<Self> {
         let mut is_there = false;
         let mut draft = Self::default();
@@ -49,7 +46,7 @@ impl PolicyDraft {
         is_there.then_some(draft)
     }
 
-    /// A policy of a document; nothing for one that a form cannot say.
+    /// `None` for a policy that a form cannot represent.
     pub(super) fn from_document(document: &Value) -> Option<Self> {
         let mut draft = Self::default();
         for (name, value) in document.as_object()? {
@@ -65,7 +62,7 @@ impl PolicyDraft {
         Some(draft)
     }
 
-    /// The policy as a document has it. What is no number stays text, and is complained of by whoever checks it.
+    /// Text that is not a number stays text; the check of the document reports it.
     pub fn document(&self) -> Value {
         let value = |name: &str, text: &String| {
             let typed = match PolicyField::named(name).map(|field| field.shape) {
@@ -82,14 +79,13 @@ impl PolicyDraft {
         )
     }
 
-    /// Whether nothing was typed at all.
     pub fn is_empty(&self) -> bool {
         self.0.values().all(String::is_empty)
     }
 
-    /// The policy as the limiter has it; nothing while it makes no sense yet.
+    /// `None` while the policy is invalid.
     pub(crate) fn config(&self) -> Option<PolicyConfig> {
-        // Only what counts: names and how nodes agree change no picture.
+        // Names and coordination do not change the picture.
         let mut counted = self.clone();
         counted.0.retain(|name, _| {
             *name != "coordination"
@@ -104,7 +100,6 @@ impl PolicyDraft {
     }
 }
 
-/// A policy of a document in a few words.
 pub fn chip(policy: &Value) -> Chip {
     let text = |name: &str| match policy.get(name) {
         Some(Value::String(text)) => text.clone(),

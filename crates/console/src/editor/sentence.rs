@@ -8,7 +8,7 @@ use crate::chart::spark;
 use crate::html::{Element, Html, el};
 use crate::part::{field, select};
 
-/// The form of one policy; `agreed` is the coordination where the policy says none.
+/// `agreed` is the coordination where the policy sets none.
 pub(super) fn policy(draft: &PolicyDraft, number: usize, agreed: &str) -> Element {
     let gaps = Gaps {
         draft,
@@ -88,7 +88,7 @@ impl Gaps<'_> {
             .with(".")
     }
 
-    /// A field that is seen where what is chosen has it, or where it says something.
+    /// A field that is shown if the chosen algorithm has it, or if it is set.
     fn only(&self, name: &str, field: Element) -> Element {
         let Some(row) = PolicyField::named(name) else {
             return field;
@@ -172,8 +172,8 @@ impl Gaps<'_> {
     }
 }
 
-/// A field that is hidden unless one of its choices is made, or something stands in it. The script looks again when
-/// others are made.
+/// A field that is hidden unless one of its choices is selected or the field is set. The script
+/// updates this when the selection changes.
 pub(super) fn only_for(
     field: Element,
     choices: &[&str],
@@ -185,7 +185,7 @@ pub(super) fn only_for(
     field.flag("hidden", !is_seen)
 }
 
-/// The fields of the sentence; the others are below it.
+/// The fields of the sentence; the others follow below it.
 const SPOKEN: [&str; 7] = [
     "name",
     "limit",

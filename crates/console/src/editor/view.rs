@@ -7,30 +7,23 @@ use crate::html::{Element, Html, el};
 use crate::part::{FormError, button, field, messages, reason, select};
 use crate::url::Url;
 
-/// What is being edited.
 #[derive(Clone, Debug, Default)]
 pub struct Editor {
-    /// Which of the two.
     pub kind: DraftKind,
-    /// Its id.
     pub id: String,
-    /// The version that was seen; 0 for a new one.
+    /// The version that the editor was opened with; 0 for a new one.
     pub version: u64,
-    /// As a form; nothing where only text can say it.
+    /// `None` where only text can represent the document.
     pub draft: Option<Draft>,
-    /// As text.
     pub text: String,
     /// Whether the text is shown first.
     pub is_text: bool,
-    /// What is wrong with it; `None` where it was not checked yet.
+    /// `None` before the first check.
     pub messages: Option<Vec<FormError>>,
-    /// The reason that was typed.
     pub reason: String,
-    /// The plans there are.
     pub plans: Vec<String>,
 }
 
-/// The form with both of its faces.
 pub fn editor(frame: &PageFrame, view: &Editor) -> Html {
     let shows_text = view.is_text || view.draft.is_none();
     let face = match &view.draft {
@@ -68,7 +61,7 @@ pub fn editor(frame: &PageFrame, view: &Editor) -> Html {
     }
 }
 
-/// Where what was typed is sent while one types.
+/// The script posts the form here while the user types.
 fn check_url(kind: DraftKind) -> Url {
     Url::to(match kind {
         DraftKind::Contract => "/console/contract/check",
@@ -112,7 +105,7 @@ fn text(view: &Editor) -> Html {
     Html::join([id(view), label])
 }
 
-/// An id is chosen once.
+/// The id of a saved document cannot change.
 fn id(view: &Editor) -> Element {
     if view.version == 0 {
         field("Id", "id", &view.id)
@@ -159,7 +152,7 @@ fn sentence(view: &Editor, draft: &Draft) -> Html {
     ])
 }
 
-/// How nodes agree where a policy does not say.
+/// The coordination of policies that set none.
 fn agreed(draft: &Draft) -> &str {
     match draft.word("coordination") {
         "" => "local",
@@ -198,7 +191,7 @@ fn words(view: &Editor, draft: &Draft) -> Html {
     }
 }
 
-/// Which requests it binds: those with these entries, counted by those.
+/// The entries that a request must have, and those that identify the counter.
 fn binds(draft: &Draft) -> Element {
     let empty = (String::new(), String::new());
     let pairs = draft

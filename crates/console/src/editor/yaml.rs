@@ -22,7 +22,7 @@ const ORDER: [&str; 16] = [
     "until",
 ];
 
-/// The document as YAML; reading it gives the same document.
+/// Parsing the YAML gives the same document.
 pub fn yaml(document: &Value) -> String {
     let Value::Object(map) = document else {
         return format!("{}\n", flow(document));
@@ -52,7 +52,6 @@ fn sorted(map: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
     fields
 }
 
-/// On one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -86,7 +85,7 @@ fn scalar(text: &str) -> String {
     quoted.chars().map(escape).collect()
 }
 
-/// Whether no reader of YAML takes the word for anything but text.
+/// Whether every YAML parser reads the word as text.
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())

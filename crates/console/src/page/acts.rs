@@ -1,4 +1,4 @@
-//! What can be done for a key and its entries: tokens back or away, a ban, a link for the customer.
+//! What can be done for a key and its entries: refund or take tokens, a ban, a link for the customer.
 
 use super::bans::lift;
 use super::why::Why;
@@ -61,7 +61,6 @@ pub(super) fn actions(frame: &PageFrame, view: &Why) -> Html {
     Html::join(on_key.into_iter().chain([ban]))
 }
 
-/// Which entry of the key an action is about.
 pub(super) fn whose(view: &Why) -> Html {
     match &*view.assigned.identities {
         [] => Html::default(),
@@ -78,7 +77,6 @@ pub(super) fn whose(view: &Why) -> Html {
     }
 }
 
-/// When a ban ends.
 fn until() -> Element {
     el("label")
         .class("field")
@@ -129,7 +127,6 @@ pub(super) fn link(frame: &PageFrame, view: &Why) -> Html {
         .into()
 }
 
-/// A button that the script shows where it can copy.
 pub(super) fn copy(text: &str) -> Element {
     el("button")
         .attr("type", "button")

@@ -1,4 +1,4 @@
-//! The assignments of the entries of a key, and the way to another plan.
+//! The assignments of the entries of a key, and the form that changes the plan.
 
 use super::acts::whose;
 use super::things::link;
@@ -10,26 +10,17 @@ use crate::moment::Moment;
 use crate::part::{Action, Column, action, cell, empty, name, panel, table};
 use crate::url::Url;
 
-/// An assignment.
 #[derive(Clone, Debug, Default)]
 pub struct AssignmentRow {
-    /// Its id.
     pub id: String,
-    /// Its version.
     pub version: u64,
-    /// Whose it is.
     pub identity: String,
-    /// The plan.
     pub plan: Option<String>,
-    /// In which contract alone.
     pub contract: Option<String>,
     /// Since when.
     pub from: Option<Moment>,
-    /// Until when.
     pub until: Option<Moment>,
-    /// What is otherwise, in words.
     pub overrides: String,
-    /// What was noted.
     pub note: String,
 }
 
@@ -95,7 +86,7 @@ pub(super) fn assignments(frame: &PageFrame, view: &Why) -> Element {
         .with(el("div").class("buttons").with(change))
 }
 
-/// A plan that was given binds nobody, and what to do.
+/// Warns that the plan of an assignment has no effect, and says what to do.
 fn unfollowed(view: &Unfollowed) -> Element {
     let Unfollowed {
         entry,

@@ -6,20 +6,15 @@ use crate::moment::Moment;
 use crate::part::{Column, button, cell, empty, field, head, live, more, name, object, table};
 use crate::section::Section;
 
-/// One thing that somebody tried.
 #[derive(Clone, Debug, Default)]
 pub struct AuditRow {
-    /// When.
     pub at: Moment,
-    /// Who.
     pub who: String,
-    /// From where.
     pub from: String,
     /// What: `put`, `ban`, `sign in`.
     pub action: String,
     /// `contract`, `plan`, `assignment`, `key`, `token`.
     pub kind: String,
-    /// Which.
     pub object: String,
     /// What became of it: `done`, or why not.
     pub outcome: String,
@@ -27,20 +22,18 @@ pub struct AuditRow {
     pub is_done: bool,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// Only by this one; empty for all.
+    /// Filter; empty for all.
     pub who: String,
-    /// Only about this; empty for all.
+    /// Filter; empty for all.
     pub object: String,
-    /// What was tried, newest first.
+    /// Newest first.
     pub rows: Vec<AuditRow>,
-    /// From where the next page begins.
+    /// Where the next page begins.
     pub next: Option<String>,
 }
 
-/// The page.
 pub fn audit(frame: &PageFrame, view: &Audit) -> String {
     let page = Section::Audit
         .url()

@@ -1,4 +1,4 @@
-//! Whoever is denied whatever is left: all bans, with the way to lift each.
+//! Bans, which deny whatever tokens are left, with the way to lift each.
 
 use super::why::{as_part, to};
 use crate::frame::{PageFrame, Right, hidden};
@@ -8,37 +8,28 @@ use crate::part::{Action, Column, action, cell, empty, head, live, more, name, s
 use crate::section::Section;
 use crate::url::Url;
 
-/// A ban.
 #[derive(Clone, Debug, Default)]
 pub struct BanRow {
-    /// Its id.
     pub id: String,
-    /// Its version.
     pub version: u64,
-    /// Who.
     pub identity: String,
-    /// In which contract alone.
+    /// `None` applies to every contract.
     pub contract: Option<String>,
-    /// Until when; `None` is for ever.
+    /// `None` never ends.
     pub until: Option<Moment>,
-    /// Why.
     pub reason: String,
     /// Since when.
     pub since: Option<Moment>,
 }
 
-/// A page of bans.
 #[derive(Clone, Debug, Default)]
 pub struct Bans {
-    /// What was searched for.
     pub query: String,
-    /// Those found.
     pub rows: Vec<BanRow>,
-    /// From where the next page begins.
+    /// Where the next page begins.
     pub next: Option<String>,
 }
 
-/// The page.
 pub fn bans(frame: &PageFrame, view: &Bans) -> String {
     let page = Section::Bans.url().query("q", &view.query);
     let next = view
@@ -101,7 +92,6 @@ fn row(frame: &PageFrame, row: &BanRow) -> Element {
         .with(cell(lift(frame, row)))
 }
 
-/// The way to lift a ban.
 pub(super) fn lift(frame: &PageFrame, row: &BanRow) -> Html {
     let fields = Html::join([
         hidden("id", &row.id),

@@ -1,4 +1,4 @@
-//! The nodes: who is there, how fresh their news is, what they say to each other, and how policies stand that they
+//! The nodes: membership, age of their last report, traffic between them, and the state of policies that they
 //! count together.
 
 use super::gateways::{self, GatewayRow};
@@ -10,68 +10,54 @@ use crate::number;
 use crate::part::{Column, cell, empty, head, live, name, number_cell, panel, table};
 use crate::section::Section;
 
-/// How a node is seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
     /// The one that answers.
     #[default]
     Itself,
-    /// Its news is that many milliseconds old.
+    /// Milliseconds since its last report.
     Fresh(u64),
-    /// It was not heard of for that long, and may be gone.
+    /// Milliseconds since its last report; the node may be gone.
     Late(u64),
-    /// It should be there and is not, in words.
+    /// Expected but absent, in words.
     Missing(String),
 }
 
-/// A node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeRow {
-    /// Its name.
     pub name: String,
-    /// Its address.
     pub address: String,
-    /// How it is seen.
     pub freshness: Freshness,
-    /// Decisions each second.
+    /// Per second.
     pub rate: f64,
-    /// Bytes sent to it each second.
+    /// Bytes per second from this node to it.
     pub sent: f64,
-    /// Bytes received from it each second.
+    /// Bytes per second from it to this node.
     pub received: f64,
-    /// The version it runs.
+    /// The version of its software.
     pub version: String,
 }
 
-/// A policy that nodes count together, as its mode shows it on this node.
 #[derive(Clone, Debug, Default)]
 pub struct CountedPolicy {
-    /// The contract.
     pub contract: String,
-    /// The policy.
     pub policy: String,
-    /// What its mode is called.
     pub mode: String,
     /// What the mode shows: names, and values as they are shown.
     pub figures: Vec<(String, String)>,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterPage {
-    /// The nodes.
     pub nodes: Vec<NodeRow>,
-    /// Who should be there and is not, in one sentence with what it means.
+    /// Which nodes are missing, in one sentence with what it means.
     pub missing: Option<String>,
     /// Which nodes do not see each other, in one sentence with what it means.
     pub partition: Option<String>,
-    /// Policies that nodes count together.
     pub counted: Vec<CountedPolicy>,
-    /// Gateways.
     pub gateways: Vec<GatewayRow>,
 }
 
-/// The page.
 pub fn cluster(frame: &PageFrame, view: &ClusterPage) -> String {
     let page = Section::Cluster.url();
     let seen = view

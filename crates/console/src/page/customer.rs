@@ -7,22 +7,20 @@ use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::empty;
 
-/// The page of a customer.
 #[derive(Clone, Debug, Default)]
 pub struct Customer {
-    /// Who looks, as they know themselves.
+    /// As the customers know themselves.
     pub name: String,
-    /// The plan, as it is sold.
+    /// The name under which the plan is sold.
     pub plan: Option<String>,
-    /// The limits and what is left.
     pub limits: Vec<Spent>,
-    /// Requests since midnight.
+    /// Since midnight.
     pub today: Tally,
-    /// Requests since the first.
+    /// Since the first of the month.
     pub month: Tally,
 }
 
-/// The page; without navigation, without forms.
+/// Without navigation, without forms.
 pub fn customer(frame: &PageFrame, view: &Customer) -> String {
     let plan = view.plan.as_ref().map(|plan| {
         el("p")
@@ -70,16 +68,13 @@ pub fn customer(frame: &PageFrame, view: &Customer) -> String {
     frame.bare("Your limits", Html::from(body))
 }
 
-/// A link that opens nothing.
+/// A link that is invalid or expired.
 #[derive(Clone, Debug, Default)]
 pub struct Closed {
-    /// What is wrong with it.
     pub sentence: String,
-    /// What to do.
     pub advice: String,
 }
 
-/// The page behind such a link: what to do, and no way further.
 pub fn closed(frame: &PageFrame, view: &Closed) -> String {
     let body = el("div")
         .class("customer")

@@ -1,35 +1,30 @@
 //! Gateways, and what messages wait for there.
 //!
-//! Not here: the page they stand on (`cluster`), and how the figures come about.
+//! Not here: the page that shows them (`cluster`), and how the figures are measured.
 
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{Column, cell, name, number_cell, panel, table};
 
-/// How long something took, in milliseconds: half, 95 of a hundred, 99 of a hundred and 999 of a thousand are not
-/// longer.
+/// Milliseconds: the quantiles 50 %, 95 %, 99 % and 99.9 %.
 pub type Delays = [f64; 4];
 
-/// A gateway.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayRow {
-    /// Its node.
     pub name: String,
     /// Where clients connect.
     pub listen: String,
-    /// Its broker.
+    /// The broker it forwards to.
     pub upstream: String,
-    /// Clients that are connected.
     pub clients: u64,
-    /// Of these, those that belong to another gateway.
+    /// Of these, clients that belong to another gateway.
     pub elsewhere: u64,
-    /// How long limits held messages back; nothing where none passed.
+    /// How long limits held messages back; `None` without messages.
     pub access: Option<Delays>,
-    /// How long the broker took for messages; nothing where it answered none.
+    /// How long the broker took for messages; `None` without answers.
     pub service: Option<Delays>,
 }
 
-/// Gateways, and what messages wait for there.
 pub(super) fn gateways(gateways: &[GatewayRow]) -> Html {
     if gateways.is_empty() {
         return Html::default();

@@ -1,4 +1,4 @@
-//! Finding somebody: who is assigned, and who came lately.
+//! Searching identities: those with assignments, and those seen recently.
 
 use super::why::to;
 use crate::chart::Tally;
@@ -10,35 +10,25 @@ use crate::part::{Column, cell, empty, head, live, more, name, number_cell, sear
 use crate::section::Section;
 use crate::url::Url;
 
-/// Somebody who was found.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityRow {
-    /// Who: `user=42`.
     pub identity: String,
-    /// The key to ask about.
+    /// The key that the `why` page is opened with.
     pub key: String,
-    /// The plan in force.
     pub plan: Option<String>,
-    /// Until when.
     pub until: Option<Moment>,
-    /// Requests of the last week, of the last day where all are shown; where they were counted.
+    /// Requests of the last week, of the last day where all are shown; `None` where they are not counted.
     pub tally: Option<Tally>,
-    /// What was noted.
     pub note: String,
 }
 
-/// A search.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
-    /// What was searched for.
     pub query: String,
-    /// Those found.
     pub rows: Vec<IdentityRow>,
-    /// From where the next page begins.
     pub next: Option<String>,
 }
 
-/// The page.
 pub fn identities(frame: &PageFrame, view: &Identities) -> String {
     let page = Section::Identities.url().query("q", &view.query);
     let next = view
@@ -68,7 +58,7 @@ pub fn identities(frame: &PageFrame, view: &Identities) -> String {
     frame.page(Some(Section::Identities), "Identities", body)
 }
 
-/// How far back those are found who were only seen.
+/// How far back the search finds identities without an assignment.
 const fn span(query: &str) -> &'static str {
     if query.is_empty() { "day" } else { "week" }
 }

@@ -5,16 +5,14 @@ use crate::html::{Html, el};
 use crate::part::button;
 use crate::url::Url;
 
-/// The page before all others.
 #[derive(Clone, Debug, Default)]
 pub struct Login {
-    /// What was wrong with the last try, and what to do.
+    /// What was wrong with the last attempt, and what to do.
     pub complaint: Option<String>,
-    /// Where to go afterwards.
+    /// Address to redirect to after signing in.
     pub next: String,
 }
 
-/// The page.
 pub fn login(frame: &PageFrame, view: &Login) -> String {
     let complaint = view
         .complaint
@@ -24,7 +22,7 @@ pub fn login(frame: &PageFrame, view: &Login) -> String {
         .form(&Url::to("/console/login"))
         .class("card")
         .with(hidden("next", &view.next))
-        // Keepers of passwords want to know whose it is.
+        // Password managers expect a user name.
         .with(
             el("input")
                 .attr("name", "user")

@@ -1,4 +1,4 @@
-//! How everything is, in two seconds: is anything wrong, what is refused, for whom.
+//! How everything is, in two seconds: is anything wrong, what is refused, for which identities.
 
 use crate::chart::{Latency, Tally, Traffic, latency, traffic};
 use crate::frame::PageFrame;
@@ -8,15 +8,11 @@ use crate::part::{ChangeRow, Column, cell, changes, empty, live, name, number_ce
 use crate::section::Section;
 use crate::url::Url;
 
-/// How well something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HealthLevel {
-    /// All is well.
     #[default]
     Good,
-    /// It works, but somebody should look.
     Warn,
-    /// Something does not work.
     Bad,
 }
 
@@ -45,48 +41,36 @@ impl HealthLevel {
     }
 }
 
-/// The line at the top.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// How well all of it is.
     pub state: HealthLevel,
-    /// One sentence.
     pub sentence: String,
-    /// What to do, where something is wrong.
     pub advice: Option<String>,
-    /// Parts and how they are: `nodes`, `5 of 5`.
     pub parts: Vec<(String, String, HealthLevel)>,
 }
 
-/// What one contract has to do.
 #[derive(Clone, Debug, Default)]
 pub struct ContractLoad {
-    /// Which.
     pub contract: String,
     /// Requests in the time shown.
     pub tally: Tally,
-    /// Requests each second.
+    /// Per second.
     pub rate: f64,
 }
 
-/// The first page.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
-    /// The line at the top.
     pub health: Health,
-    /// Requests each second, at the moment.
+    /// Per second, now.
     pub rate: f64,
-    /// Requests over time.
     pub traffic: Traffic,
-    /// Times of decisions.
     pub latency: Latency,
-    /// The contracts that refuse most.
+    /// Those that refuse most.
     pub denying: Vec<ContractLoad>,
-    /// The newest changes.
+    /// Newest first.
     pub changes: Vec<ChangeRow>,
 }
 
-/// The page.
 pub fn overview(frame: &PageFrame, view: &Overview) -> String {
     let page = Section::Overview.url();
     let body = Html::join([
@@ -138,7 +122,7 @@ fn health(health: &Health) -> Element {
         .with(el("ul").each(health.parts.iter().map(part)))
 }
 
-/// The few numbers that matter most, large.
+/// The few numbers that matter most, in large type.
 fn figures(view: &Overview) -> Element {
     let total = view.traffic.total();
     let p99 = view

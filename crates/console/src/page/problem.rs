@@ -5,33 +5,27 @@ use crate::html::{Element, Html, el};
 use crate::part::{ChangeRow, Difference, differences, head, name, object, panel};
 use crate::url::Url;
 
-/// Two editors at once: what the other one did, and what was not saved.
 #[derive(Clone, Debug, Default)]
 pub struct Conflict {
-    /// The change that was first.
+    /// The change that was saved first.
     pub theirs: ChangeRow,
-    /// What was typed, against the version that was seen.
+    /// The reader's edit, against the version it started from.
     pub mine: Vec<Difference>,
-    /// The document that was typed, so that nothing is lost.
+    /// The document as typed, so that the edit is not lost.
     pub text: String,
 }
 
-/// A page in the place of another.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemPage {
-    /// The status, as 404.
+    /// The HTTP status.
     pub status: u16,
-    /// What happened.
     pub sentence: String,
-    /// What to do.
     pub advice: String,
-    /// Two editors at once.
     pub conflict: Option<Conflict>,
-    /// What was typed, by the names of its fields, so that it can be mended and sent again.
+    /// What was typed, by the names of its fields, so that it can be corrected and sent again.
     pub typed: Vec<(String, String)>,
 }
 
-/// The page.
 pub fn problem(frame: &PageFrame, view: &ProblemPage) -> String {
     let title = match view.status {
         401 => "Sign in first",
@@ -80,7 +74,7 @@ pub fn problem(frame: &PageFrame, view: &ProblemPage) -> String {
     }
 }
 
-/// What was typed, to be mended and sent to the same place again.
+/// The fields as typed, to be corrected and sent to the same address.
 fn again_form(frame: &PageFrame, view: &ProblemPage) -> Option<Element> {
     let is_typed = view.typed.iter().any(|(name, _)| !is_carried(name));
     let one = |(name, value): &(String, String)| {
@@ -94,7 +88,7 @@ fn again_form(frame: &PageFrame, view: &ProblemPage) -> Option<Element> {
             .with(control.attr("autocomplete", "off"))
     };
     let send = el("button").class("main").text("Try again");
-    // Without an address it goes where it came from.
+    // Without an address the browser posts to the current page.
     let form = el("form").attr("method", "post").class("card");
     is_typed.then(|| {
         form.with(hidden("csrf", &frame.csrf))
@@ -103,7 +97,7 @@ fn again_form(frame: &PageFrame, view: &ProblemPage) -> Option<Element> {
     })
 }
 
-/// Whether a field is none that people type in.
+/// Whether a field is hidden, not typed.
 fn is_carried(name: &str) -> bool {
     matches!(name, "key" | "identity" | "id" | "version" | "to") || name.contains('.')
 }

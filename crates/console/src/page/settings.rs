@@ -10,44 +10,33 @@ use crate::part::{
 use crate::section::Section;
 use crate::url::Url;
 
-/// A token; its secret is known to nobody but its owner.
+/// Only the token's owner has the secret.
 #[derive(Clone, Debug)]
 pub struct TokenRow {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// What it may do.
     pub role: TokenRole,
-    /// When it was made.
     pub created: Moment,
-    /// When it ends.
+    /// `None` never expires.
     pub expires: Option<Moment>,
-    /// When it was used last.
+    /// Last use.
     pub used: Option<Moment>,
-    /// When it was taken back.
     pub revoked: Option<Moment>,
 }
 
-/// A token that was just made: the only time its secret is shown.
+/// A token that was just created: its secret is shown only once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSecret {
-    /// Its name.
     pub name: String,
-    /// The secret.
     pub secret: String,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsPage {
-    /// The tokens.
     pub tokens: Vec<TokenRow>,
-    /// One that was just made.
     pub made: Option<NewSecret>,
 }
 
-/// The page.
 pub fn settings(frame: &PageFrame, view: &SettingsPage) -> String {
     let body = Html::join([
         Html::from(head(

@@ -8,33 +8,25 @@ use crate::moment::Moment;
 use crate::number;
 use crate::part::{BindingMode, verdict};
 
-/// What is spent of one policy.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
-    /// The policy.
     pub policy: String,
     /// In words: `20 / s · burst 40`.
     pub text: String,
-    /// Tokens spent: more than there are where some are owed.
+    /// Tokens spent: more than `limit` if there is debt.
     pub spent: u64,
-    /// Tokens there are.
     pub limit: u64,
-    /// When all of it is back; `None` where nothing is spent.
+    /// When the key is full again; `None` where nothing is spent.
     pub full: Option<Moment>,
-    /// How it binds.
     pub mode: BindingMode,
-    /// What it would answer, where that is known.
+    /// What the policy would answer now.
     pub meaning: Meaning,
 }
 
-/// What one contract knows of the key.
 #[derive(Clone, Debug, Default)]
 pub struct KeyState {
-    /// The contract.
     pub contract: String,
-    /// The plan in force there.
     pub plan: Option<String>,
-    /// Its policies.
     pub policies: Vec<Spent>,
 }
 
@@ -59,7 +51,6 @@ pub(super) fn states(frame: &PageFrame, states: &[KeyState]) -> Html {
     Html::join(states.iter().map(state))
 }
 
-/// A bar for each policy.
 pub(super) fn spent(policies: &[Spent], now: Moment) -> Element {
     let row = |spent: &Spent| {
         let left = spent.limit.saturating_sub(spent.spent);

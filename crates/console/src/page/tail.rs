@@ -1,4 +1,4 @@
-//! Decisions as they are made.
+//! The live tail of decisions.
 
 use crate::chart::Meaning;
 use crate::frame::PageFrame;
@@ -11,49 +11,42 @@ use crate::part::{
 use crate::section::Section;
 use crate::url::Url;
 
-/// A decision.
 #[derive(Clone, Debug, Default)]
 pub struct TailRow {
-    /// When.
     pub at: Moment,
-    /// What was said.
     pub meaning: Meaning,
-    /// Whether a policy that is not enforced would have refused.
+    /// Whether a policy in shadow mode would have refused.
     pub is_shadowed: bool,
     /// The key, as `user=42,plan=free`.
     pub key: String,
     /// The contract and the policy, as `free-users/burst`.
     pub policy: String,
-    /// Tokens it asked for.
+    /// Tokens requested.
     pub cost: u64,
-    /// What is left, and when the same passes: `3 left of 10`.
+    /// What is left, and when the same request would pass: `3 left of 10`.
     pub left: String,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
-    /// Only this contract.
+    /// Filter; empty for all contracts.
     pub contract: String,
-    /// Only keys with these entries, with commas between them.
+    /// Filter: entries, with commas between them.
     pub key: String,
-    /// Only this verdict.
+    /// Filter; empty for all verdicts.
     pub verdict: String,
-    /// The contracts there are.
     pub contracts: Vec<String>,
-    /// What is wrong with what was typed.
     pub wrong: Option<String>,
     /// The node that decided; empty where there is no cluster.
     pub node: String,
-    /// Since when it is looked at.
+    /// When the tail was started.
     pub since: Option<Moment>,
-    /// Decisions that were left out.
+    /// Decisions that did not fit.
     pub dropped: u64,
-    /// The newest first.
+    /// Newest first.
     pub rows: Vec<TailRow>,
 }
 
-/// The page.
 pub fn tail(frame: &PageFrame, view: &Tail) -> String {
     let contracts: Vec<(&str, &str)> = [("", "All")]
         .into_iter()
@@ -155,7 +148,7 @@ fn row(row: &TailRow) -> Element {
         .with(cell(el("bdi").text(&row.left)))
 }
 
-/// Words for what was said.
+/// Verdicts that can be chosen, with their labels.
 const VERDICTS: [(&str, &str); 7] = [
     ("", "All"),
     ("refused", "Refused"),

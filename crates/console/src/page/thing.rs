@@ -1,4 +1,5 @@
-//! One contract or plan: the editor, what it does to traffic or whom it reaches, how it is rolled out, and its history.
+//! One contract or plan: the editor, what it does to traffic or which contracts and assignments it reaches, how it is
+//! rolled out, and its history.
 
 use super::things::{link, words};
 use crate::chart::{Traffic, Tried, preview, traffic};
@@ -12,57 +13,47 @@ use crate::part::{
 };
 use crate::url::Url;
 
-/// How far a policy is rolled out.
 #[derive(Clone, Debug, Default)]
 pub struct RolloutStep {
-    /// The policy.
     pub policy: String,
-    /// How it binds.
     pub mode: BindingMode,
 }
 
-/// Whom a change of a plan reaches.
+/// Contracts, plans and assignments that a change of a plan affects.
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
-    /// Contracts that follow it.
     pub contracts: Vec<String>,
-    /// Plans that follow it.
     pub plans: Vec<String>,
-    /// Assignments to it.
     pub assignments: u64,
 }
 
-/// The page of one contract or plan; the editor says which.
+/// The page of one contract or plan; `editor.kind` says which.
 #[derive(Clone, Debug, Default)]
 pub struct Thing {
-    /// Its id; empty for a new one.
+    /// Empty for a new one.
     pub id: String,
-    /// What is being edited.
     pub editor: Editor,
-    /// What would be different, where something was typed.
+    /// `None` unless the form was edited.
     pub edited: Option<Vec<Difference>>,
-    /// What the change would do.
     pub tried: Option<Tried>,
-    /// Why nothing can be said of that, where a preview was wanted.
+    /// Why a requested preview is not available.
     pub untried: Option<String>,
-    /// Requests of the last hour.
+    /// The last hour.
     pub traffic: Option<Traffic>,
-    /// Of requests of the last hour that passed, how many policies in shadow mode would have refused.
+    /// Of the requests that passed in the last hour, how many policies in shadow mode would have refused.
     pub shadowed: Option<u64>,
-    /// How far each policy is rolled out.
     pub rollout: Vec<RolloutStep>,
-    /// The step that was pressed, and is to be confirmed.
+    /// The step that waits for confirmation.
     pub asked: Option<RolloutStep>,
-    /// Whom a change reaches, of a plan.
+    /// Only for a plan.
     pub reach: Option<Reach>,
-    /// Its changes, newest first.
+    /// Newest first.
     pub history: Vec<ChangeRow>,
 }
 
-/// The page.
 pub fn thing(frame: &PageFrame, view: &Thing) -> String {
     let words = words(view.editor.kind);
-    // What a file says has no version.
+    // Documents that come from a file have no version.
     let is_new = view.editor.version == 0 && frame.read_only.is_none();
     let here = Url::to(words.path).query("id", &view.id);
     let title = if is_new {
@@ -103,7 +94,7 @@ pub fn thing(frame: &PageFrame, view: &Thing) -> String {
     frame.page(Some(words.section), title, body)
 }
 
-/// What is different and what it would do, before it is saved.
+/// The pending difference and its effect, before it is saved.
 fn changed(view: &Thing) -> Html {
     let edited = view
         .edited
@@ -120,7 +111,6 @@ fn changed(view: &Thing) -> Html {
     ])
 }
 
-/// Whom a change reaches.
 fn reach(reach: &Reach) -> Element {
     let links = |path: &'static str, ids: &[String]| -> Html {
         if ids.is_empty() {
@@ -188,8 +178,8 @@ fn rollout(frame: &PageFrame, view: &Thing) -> Html {
         .into()
 }
 
-/// Shadow, a percentage, all: where the policy stands, and the way to each step. Buttons send what is typed in the
-/// editor along, so that it is there again.
+/// Shadow, a percentage, all: the current step, and buttons for the others. Buttons submit the editor's
+/// fields too, so that no edit is lost.
 fn steps(frame: &PageFrame, view: &Thing, step: &RolloutStep) -> Element {
     let now = percent(step.mode);
     let mut stops = vec![0, 10, 50, 100];

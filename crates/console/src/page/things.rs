@@ -1,4 +1,5 @@
-//! All contracts, or all plans: what they bind or promise, by which policies, and how much they refuse or who is on
+//! All contracts, or all plans: what they bind or promise, by which policies, and how much they refuse or how many
+//! are on
 //! them.
 
 use crate::chart::Tally;
@@ -14,27 +15,18 @@ use crate::part::{
 use crate::section::Section;
 use crate::url::Url;
 
-/// A contract or a plan in a list.
 #[derive(Clone, Debug, Default)]
 pub struct ThingRow {
-    /// Its id.
     pub id: String,
-    /// The plan it follows.
     pub plan: Option<String>,
-    /// Its policies.
     pub policies: Vec<Chip>,
-    /// When it was changed last.
     pub changed: Option<Moment>,
-    /// What only contracts or only plans have.
     pub more: More,
 }
 
-/// What only contracts or only plans have.
 #[derive(Clone, Debug)]
 pub enum More {
-    /// Of a contract.
     Contract(Binding),
-    /// Of a plan.
     Plan(Followers),
 }
 
@@ -44,50 +36,37 @@ impl Default for More {
     }
 }
 
-/// Which requests a contract binds, and what it does to them.
 #[derive(Clone, Debug, Default)]
 pub struct Binding {
     /// Entries with their values that a request must have.
     pub matches: Vec<(String, String)>,
-    /// Entries that it counts by.
     pub key: Vec<String>,
-    /// How nodes agree about it.
     pub coordination: String,
-    /// The mode of all of it.
     pub mode: BindingMode,
-    /// Requests of the last hour.
     pub tally: Tally,
 }
 
-/// Who is on a plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Followers {
-    /// Contracts that follow it.
     pub contracts: u64,
-    /// Assignments to it.
     pub assignments: u64,
 }
 
-/// A page of contracts or plans.
 #[derive(Clone, Debug, Default)]
 pub struct Things {
-    /// Which of the two.
     pub kind: DraftKind,
-    /// What was searched for.
     pub query: String,
-    /// Those found.
     pub rows: Vec<ThingRow>,
-    /// From where the next page begins.
+    /// Where the next page begins.
     pub next: Option<String>,
 }
 
-/// What contracts and plans are called, and where they are.
+/// Words and addresses that differ between contracts and plans.
 pub(super) struct SectionWords {
     pub(super) section: Section,
-    /// One of them.
+    /// Singular.
     pub(super) one: &'static str,
     pub(super) new: &'static str,
-    /// Where one is shown.
     pub(super) path: &'static str,
     pub(super) delete: &'static str,
     pub(super) rollback: &'static str,
@@ -123,7 +102,6 @@ const PLANS: SectionWords = SectionWords {
     note: "A change of a plan changes everybody on it.",
 };
 
-/// The page.
 pub fn things(frame: &PageFrame, view: &Things) -> String {
     let words = words(view.kind);
     let new = frame.may(Right::Edit).then(|| {
@@ -203,14 +181,13 @@ fn row(frame: &PageFrame, kind: DraftKind, row: &ThingRow) -> Element {
     filled.with(cell(row.changed.map(|at| at.ago(frame.now))))
 }
 
-/// A name that leads to its page.
 pub(super) fn link(path: &'static str, id: &str) -> Element {
     el("a")
         .url("href", &Url::to(path).query("id", id))
         .with(name(id))
 }
 
-/// Nothing was found, or there is nothing yet.
+/// Distinguishes a search without results from an empty catalogue.
 fn none(frame: &PageFrame, view: &Things) -> Element {
     let SectionWords { one, path, .. } = words(view.kind);
     if !view.query.is_empty() {

@@ -1,4 +1,4 @@
-//! Who comes most, who is refused most, who costs most.
+//! The identities with the most requests, refusals or cost.
 
 use super::why::to;
 use crate::chart::{Bar, Meaning, Tally, bar};
@@ -9,25 +9,19 @@ use crate::part::{Column, cell, empty, head, live, name, number_cell, table};
 use crate::section::Section;
 use crate::url::Url;
 
-/// What the list is sorted by.
+/// Sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// Requests.
     #[default]
     Requests,
-    /// Refused requests.
     Denied,
-    /// Cost.
     Cost,
 }
 
-/// How long ago it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TopWindow {
-    /// A minute.
     #[default]
     Minute,
-    /// An hour.
     Hour,
     /// A day.
     Day,
@@ -40,7 +34,7 @@ impl By {
         (Self::Cost, "cost", "Most expensive"),
     ];
 
-    /// As the query has it.
+    /// The value in the query string.
     pub fn name(self) -> &'static str {
         Self::ALL
             .iter()
@@ -48,7 +42,6 @@ impl By {
             .map_or("requests", |(_, name, _)| name)
     }
 
-    /// The order of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, is, _)| *is == name);
         found.map(|(by, ..)| *by)
@@ -62,7 +55,7 @@ impl TopWindow {
         (Self::Day, "day"),
     ];
 
-    /// As the query has it.
+    /// The value in the query string.
     pub fn name(self) -> &'static str {
         Self::ALL
             .iter()
@@ -70,7 +63,7 @@ impl TopWindow {
             .map_or("minute", |(_, name)| name)
     }
 
-    /// The time of that name; a minute for any other.
+    /// Unknown names give a minute.
     pub fn from_name(name: &str) -> Self {
         Self::ALL
             .iter()
@@ -79,33 +72,23 @@ impl TopWindow {
     }
 }
 
-/// Somebody in the list.
 #[derive(Clone, Debug, Default)]
 pub struct TopRow {
-    /// Who: `user=42`.
     pub identity: String,
-    /// The key to ask about: what the contract matches beside.
+    /// The key that the `why` page is opened with: the identity and the entries that the contract matches.
     pub key: String,
-    /// The contract.
     pub contract: String,
-    /// Its requests.
     pub tally: Tally,
-    /// What they cost.
     pub cost: u64,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct Top {
-    /// What it is sorted by.
     pub by: By,
-    /// How long.
     pub window: TopWindow,
-    /// The first of the list.
     pub rows: Vec<TopRow>,
 }
 
-/// The page.
 pub fn top(frame: &PageFrame, view: &Top) -> String {
     let page = |by: By, window: TopWindow| {
         Section::Top
@@ -144,7 +127,6 @@ pub fn top(frame: &PageFrame, view: &Top) -> String {
     frame.page(Some(Section::Top), "Top", body)
 }
 
-/// A choice among others beside it.
 pub(super) fn tab(text: &'static str, url: &Url, is_shown: bool) -> Element {
     let link = el("a").url("href", url).text(text);
     if is_shown {

@@ -12,47 +12,39 @@ use crate::part::{
 use crate::section::Section;
 use crate::url::Url;
 
-/// A day of somebody.
 #[derive(Clone, Debug, Default)]
 pub struct UsageRow {
-    /// Which day: `2026-11-16`.
+    /// As `2026-11-16`.
     pub day: String,
-    /// Who.
     pub identity: String,
-    /// The key to ask about.
+    /// The key that the `why` page is opened with.
     pub key: String,
-    /// In which contract.
     pub contract: String,
-    /// The requests.
     pub tally: Tally,
-    /// What they cost.
     pub cost: u64,
 }
 
-/// The page.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// Only this identity; empty for all.
+    /// Filter; empty for all identities.
     pub identity: String,
-    /// The first day.
+    /// First day, inclusive.
     pub from: String,
-    /// The last day.
+    /// Last day, inclusive.
     pub until: String,
-    /// What is wrong with what was asked.
     pub complaint: Option<String>,
-    /// What rows are sorted by; `None` is the day.
+    /// `None` sorts by day.
     pub by: Option<By>,
-    /// All that was counted in these days, in equal parts.
+    /// Everything counted in these days, in equal steps.
     pub traffic: Traffic,
-    /// What all of it cost.
+    /// Of all rows, not only those of this page.
     pub cost: u64,
-    /// The rows of a page, or the first by their order.
+    /// The rows of a page, or the first of the sort order.
     pub rows: Vec<UsageRow>,
-    /// From where the next page begins.
+    /// Where the next page begins.
     pub next: Option<String>,
 }
 
-/// The page.
 pub fn usage(frame: &PageFrame, view: &Usage) -> String {
     let of = |url: Url, (from, until): (&str, &str), by: Option<By>| {
         let url = url.query("q", &view.identity).query("from", from);
@@ -143,7 +135,7 @@ fn filter(view: &Usage) -> Element {
         .with(button("Show"))
 }
 
-/// All of these days: drawn, and in one line.
+/// All of these days: a chart and one line.
 fn totals(view: &Usage) -> Html {
     let sum = view.traffic.total();
     if sum.all() == 0 {

@@ -1,4 +1,5 @@
-//! Why a key passes or not: the verdict, every policy, what would change it, who nearly binds it, and what can be done.
+//! Why a key passes or not: the verdict, every policy, what would change it, which contracts nearly bind it, and the
+//! actions.
 
 use super::acts::{actions, link};
 use super::assignments::{AssignmentRow, assignments};
@@ -17,147 +18,124 @@ use crate::part::{
 use crate::section::Section;
 use crate::url::Url;
 
-/// What a request would be answered now.
+/// The answer that a request would get now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PredictedAnswer {
-    /// The answer; [`Meaning::Accent`] where it passes as no contract binds it.
+    /// [`Meaning::Accent`] if it passes because no contract binds it.
     pub meaning: Meaning,
-    /// Why, in one sentence; names stand between backticks.
+    /// One sentence; names stand between backticks.
     pub summary: String,
-    /// Until when, where time alone ends it.
+    /// Set if time alone ends it.
     pub until: Option<Moment>,
 }
 
-/// What would make the answer another, and where that is done.
+/// A way to change the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// In one sentence; names stand between backticks.
+    /// One sentence; names stand between backticks.
     pub text: String,
-    /// The contract where that is done; nothing where it is among the actions of the page.
+    /// The contract to edit; `None` if the page itself has the action.
     pub to: Option<Url>,
 }
 
 /// A contract that nearly binds the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// The contract.
     pub contract: String,
-    /// What the key lacks, and what was probably meant.
+    /// What the key lacks, and what was probably intended.
     pub lacks: String,
-    /// The key that it would bind; nothing where a value has to be made up.
+    /// The key that it would bind; `None` if a value would have to be invented.
     pub key: Option<String>,
 }
 
-/// A key that was asked about lately and has all these entries.
+/// A key of a recent request that has all entries of the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecentKey {
-    /// The key.
     pub key: String,
-    /// When it came last.
+    /// Its last request.
     pub at: Moment,
-    /// What it was told then.
+    /// The answer to that request.
     pub meaning: Meaning,
 }
 
-/// A decision.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionRow {
-    /// When.
     pub at: Moment,
-    /// The contract.
     pub contract: String,
-    /// What it cost.
     pub cost: u64,
-    /// What was answered.
     pub meaning: Meaning,
-    /// Why, where it was not allowed at once: `burst, try again in 1.2 s`.
+    /// Why, unless it was allowed at once: `burst, try again in 1.2 s`.
     pub detail: String,
 }
 
-/// What was used in one contract.
 #[derive(Clone, Debug, Default)]
 pub struct UsedRow {
-    /// The contract.
     pub contract: String,
     /// Requests since midnight.
     pub today: Tally,
     /// Requests since the first of the month.
     pub month: Tally,
-    /// What those of the month cost, less what was given back.
+    /// Cost of the month's requests, minus refunds.
     pub cost: u64,
 }
 
-/// A question about a key, and the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
-    /// The key as it was typed: its entries with commas between them, as `user=42,plan=free`. Empty where nothing was
-    /// asked.
+    /// As typed: entries with commas between them, as `user=42,plan=free`. Empty if nothing was
+    /// requested.
     pub key: String,
-    /// The cost as it was typed.
+    /// As typed.
     pub cost: String,
-    /// What is wrong with the question.
     pub complaint: Option<String>,
-    /// What a request would be answered.
     pub outcome: Option<PredictedAnswer>,
-    /// What would change that.
     pub ways: Vec<Way>,
-    /// Bans that cover it.
     pub bans: Vec<BanRow>,
-    /// What is spent, by contract.
     pub states: Vec<KeyState>,
-    /// Contracts that nearly bind it, the nearest first.
+    /// Nearest first.
     pub misses: Vec<Missed>,
-    /// Keys with more entries that came lately.
+    /// Recent keys with more entries.
     pub seen: Vec<RecentKey>,
-    /// The newest decisions.
     pub decisions: Vec<DecisionRow>,
-    /// What was used; `None` where nobody counts.
+    /// `None` if no statistics are kept.
     pub used: Option<Vec<UsedRow>>,
-    /// Who it may be, with their plans.
+    /// The identities in the key, with their plans.
     pub assigned: Assigned,
-    /// The page for the customer: a signed link, as the server made it.
+    /// A signed link, as the server made it.
     pub customer: Option<String>,
 }
 
-/// Who a key may be, and the plans that they were given.
+/// The identities in a key, and their assignments.
 #[derive(Clone, Debug, Default)]
 pub struct Assigned {
-    /// The entries of the key with their values, each of which may be assigned and banned.
+    /// The entries of the key with their values, each of which can have an assignment or a ban.
     pub identities: Vec<String>,
-    /// Their assignments.
     pub rows: Vec<AssignmentRow>,
-    /// The entry that has an assignment though no contract that counts by it follows a plan, and contracts that could.
+    /// Set if an entry has an assignment but no contract that counts by it follows a plan.
     pub unfollowed: Option<Unfollowed>,
-    /// The assignment that a form begins with.
+    /// Initial values of the form.
     pub draft: AssignmentDraft,
-    /// The plans there are.
     pub plans: Vec<String>,
-    /// The contracts there are.
     pub contracts: Vec<String>,
 }
 
-/// A plan that was given and binds nobody.
+/// An assigned plan that has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// The entry.
     pub entry: String,
-    /// The plan.
     pub plan: String,
     /// Contracts that count by the entry and follow no plan.
     pub contracts: Vec<String>,
 }
 
-/// Where it is told why a key passes or not.
 pub(super) fn to(key: &str) -> Url {
     Url::to("/console/why").query("key", key)
 }
 
-/// An entry with its value as a part of a key.
+/// `identity` is an entry with its value.
 pub fn as_part(identity: &str) -> String {
     identity.replace('%', "%25").replace(',', "%2C")
 }
 
-/// The page.
 pub fn why(frame: &PageFrame, view: &Why) -> String {
     let here = to(&view.key).query("cost", &view.cost);
     let is_asked = !view.key.is_empty();
@@ -211,7 +189,6 @@ pub fn why(frame: &PageFrame, view: &Why) -> String {
     frame.page(Some(Section::Why), shown, body)
 }
 
-/// What is asked.
 fn question(view: &Why) -> Element {
     let gap = |name: &'static str, label: &'static str, value: &str, hint: &'static str| {
         el("input")
@@ -234,12 +211,11 @@ fn question(view: &Why) -> Element {
         .with(button("Explain"))
 }
 
-/// A sentence for people: names stand as they are, in their own direction of writing.
+/// Isolates names in the sentence, so that their writing direction does not affect it.
 fn said(text: &str) -> Element {
     el("bdi").text(text.replace('`', ""))
 }
 
-/// Why and until when, in one sentence.
 fn sentence(frame: &PageFrame, outcome: &PredictedAnswer) -> Element {
     let until = outcome.until.map(|until| {
         let is_near = until < frame.now.plus(NEAR_MS);
@@ -265,7 +241,7 @@ fn sentence(frame: &PageFrame, outcome: &PredictedAnswer) -> Element {
         _ => "verdict-line allowed",
     };
     let mut summary = outcome.summary.clone();
-    // It says the verdict already; a sentence begins with a large letter.
+    // The summary repeats the verdict already, so it becomes a sentence of its own.
     if let Some(first) = summary.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -278,7 +254,6 @@ fn sentence(frame: &PageFrame, outcome: &PredictedAnswer) -> Element {
         .text(".")
 }
 
-/// What would change the answer.
 fn ways(ways: &[Way]) -> Html {
     if ways.is_empty() {
         return Html::default();
@@ -295,7 +270,6 @@ fn ways(ways: &[Way]) -> Html {
         .into()
 }
 
-/// Contracts that nearly bind the key.
 fn misses(misses: &[Missed]) -> Html {
     if misses.is_empty() {
         return Html::default();
@@ -324,7 +298,6 @@ fn misses(misses: &[Missed]) -> Html {
         .into()
 }
 
-/// Keys with more entries that came lately.
 fn seen(frame: &PageFrame, seen: &[RecentKey]) -> Html {
     if seen.is_empty() {
         return Html::default();
@@ -378,7 +351,6 @@ fn decisions(view: &Why) -> Element {
     ))
 }
 
-/// What was used, by contract.
 fn used(rows: &[UsedRow]) -> Element {
     let panel = panel("Usage");
     if rows.is_empty() {
@@ -408,5 +380,5 @@ fn used(rows: &[UsedRow]) -> Element {
     panel.with(table("Usage", &columns, rows.iter().map(row).collect()))
 }
 
-/// A time so near that its day goes without saying.
+/// Times closer than this are shown without the day.
 const NEAR_MS: i64 = 12 * 3_600_000;

@@ -1,28 +1,26 @@
-//! An action with its reason and a second look before it is done.
+//! An action with its reason and a confirmation before it is done.
 //!
-//! Without a script the form unfolds; the script shows it as a dialog.
+//! Without a script the form expands in place; the script shows it as a dialog.
 
 use super::form::{button, reason};
 use crate::frame::{PageFrame, Right};
 use crate::html::{Html, el};
 use crate::url::Url;
 
-/// Something that can be done.
 #[derive(Clone, Copy, Debug)]
 pub struct Action<'a> {
-    /// What is on the button that opens it.
+    /// Label of the button that opens it.
     pub name: &'static str,
-    /// What will happen, in one sentence.
+    /// One sentence about the effect.
     pub what: &'a str,
-    /// What is on the button that does it.
+    /// Label of the button that performs it.
     pub verb: &'static str,
-    /// Whether it takes something away.
+    /// Whether it is destructive.
     pub is_hard: bool,
-    /// Who may.
     pub needs: Right,
 }
 
-/// The action as a form that is opened first. `fields` are those beside the reason.
+/// `fields` are those besides the reason.
 pub fn action(frame: &PageFrame, to: &Url, action: Action<'_>, fields: impl Into<Html>) -> Html {
     if !frame.may(action.needs) {
         return Html::default();

@@ -1,4 +1,4 @@
-//! Changes: who, when, why, what is different, and the way back.
+//! Changes: author, time, reason, differences, and the rollback.
 
 use super::action::{Action, action};
 use super::list::{Column, cell, empty, name, table};
@@ -7,39 +7,31 @@ use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::url::Url;
 
-/// One change of a contract, a plan or an assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeRow {
-    /// Its number among all changes.
     pub revision: u64,
     /// `contract`, `plan` or `assignment`.
     pub kind: String,
-    /// Of which.
     pub id: String,
-    /// The version it made.
+    /// The version that it created.
     pub version: u64,
-    /// Who.
     pub author: String,
-    /// When.
     pub at: Moment,
-    /// Why.
     pub reason: String,
-    /// What is different.
     pub differences: Vec<Difference>,
 }
 
-/// A field that differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Which: `policies.burst.limit`.
+    /// As `policies.burst.limit`.
     pub path: String,
-    /// Before; nothing where it is new.
+    /// `None` for a new field.
     pub before: Option<String>,
-    /// Since; nothing where it is gone.
+    /// `None` for a removed field.
     pub after: Option<String>,
 }
 
-/// Differences as lines, with signs for those who see no colours.
+/// Signs repeat what the colours say.
 pub fn differences(list: &[Difference]) -> Html {
     if list.is_empty() {
         return el("p").class("note").text("Nothing is different.").into();
@@ -66,7 +58,7 @@ pub fn differences(list: &[Difference]) -> Html {
     el("ul").class("diff").each(list.iter().map(line)).into()
 }
 
-/// The history of one thing, newest first, each with the way back.
+/// Newest first, each with a rollback.
 pub fn history(frame: &PageFrame, rollback: &Url, present: u64, changes: &[ChangeRow]) -> Html {
     if changes.is_empty() {
         return empty(
@@ -123,7 +115,6 @@ pub fn history(frame: &PageFrame, rollback: &Url, present: u64, changes: &[Chang
         .into()
 }
 
-/// Changes of many things as a table.
 pub(crate) fn changes(frame: &PageFrame, list: &[ChangeRow]) -> Element {
     let row = |change: &ChangeRow| {
         let to = object(&change.kind, &change.id);
@@ -150,7 +141,7 @@ pub(crate) fn changes(frame: &PageFrame, list: &[ChangeRow]) -> Element {
     table("Changes", &columns, list.iter().map(row).collect())
 }
 
-/// Where a thing of the catalogue is shown.
+/// The address of the page of a catalogue object.
 pub(crate) fn object(kind: &str, id: &str) -> Option<Url> {
     let path = match kind {
         "contract" => "/console/contract",

@@ -5,16 +5,15 @@ use core::fmt::Display;
 use crate::html::{Element, Html, el};
 use crate::url::Url;
 
-/// What is wrong with what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormError {
-    /// Which field, as `policy.0.limit`; empty for the whole.
+    /// As `policy.0.limit`; empty for the whole.
     pub field: String,
     /// What is wrong, and what to write.
     pub text: String,
 }
 
-/// What is wrong, as a list; the sentence that all is well, where nothing is.
+/// Without messages, a sentence that the document is valid.
 pub fn messages(list: &[FormError]) -> Html {
     if list.is_empty() {
         return el("p")
@@ -36,12 +35,10 @@ pub fn messages(list: &[FormError]) -> Html {
         .into()
 }
 
-/// A button that sends its form.
 pub(crate) fn button(text: impl Display) -> Element {
     el("button").text(text)
 }
 
-/// A field below its label.
 pub(crate) fn labelled(label: &'static str, control: Element) -> Element {
     el("label")
         .class("field")
@@ -49,7 +46,6 @@ pub(crate) fn labelled(label: &'static str, control: Element) -> Element {
         .with(control)
 }
 
-/// A labelled field.
 pub(crate) fn field(label: &'static str, name: impl Display, value: impl Display) -> Element {
     labelled(
         label,
@@ -61,7 +57,7 @@ pub(crate) fn field(label: &'static str, name: impl Display, value: impl Display
     )
 }
 
-/// Why something is done; it is kept with the change.
+/// The reason is stored with the change.
 pub(crate) fn reason(value: &str) -> Element {
     el("label")
         .class("field wide")
@@ -77,7 +73,7 @@ pub(crate) fn reason(value: &str) -> Element {
         )
 }
 
-/// A choice of words. One that is not among them is kept as it is.
+/// A value that is not among the choices is kept as it is.
 pub(crate) fn select(
     label: Option<&str>,
     name: impl Display,
@@ -104,7 +100,7 @@ pub(crate) fn select(
     }
 }
 
-/// The search box of a list; the script answers while one types.
+/// The search box of a list; the script updates the list while the user types.
 pub(crate) fn search(action: &Url, label: &'static str, value: &str) -> Element {
     el("form")
         .class("search")

@@ -6,10 +6,10 @@ use crate::chart::Meaning;
 use crate::html::{Element, Html, el};
 use crate::url::Url;
 
-/// A column: its name, and whether it holds numbers.
+/// The name, and whether it holds numbers.
 pub(crate) struct Column(pub(crate) &'static str, pub(crate) bool);
 
-/// The head of a page: what it is, one line about it, and what can be done.
+/// The head of a page: title, one line about it, and actions.
 pub(crate) fn head(
     title: impl Into<Html>,
     note: impl Into<Html>,
@@ -25,7 +25,6 @@ pub(crate) fn head(
         .with(el("div").class("actions").with(actions))
 }
 
-/// A part of a page with a heading.
 pub(crate) fn panel(title: impl Display) -> Element {
     el("section").class("panel").with(el("h2").text(title))
 }
@@ -35,7 +34,7 @@ pub(crate) fn live(id: &'static str, page: &Url) -> Element {
     el("div").class("live").id(id).url("data-live", page)
 }
 
-/// A dense table; scrolls by itself where it is too wide.
+/// Scrolls by itself where it is too wide.
 pub(crate) fn table(name: &str, columns: &[Column], rows: Vec<Element>) -> Element {
     let heads = columns.iter().map(|Column(name, is_number)| {
         let th = el("th").attr("scope", "col").text(name);
@@ -54,17 +53,16 @@ pub(crate) fn table(name: &str, columns: &[Column], rows: Vec<Element>) -> Eleme
         )
 }
 
-/// A cell.
 pub(crate) fn cell(inside: impl Into<Html>) -> Element {
     el("td").with(inside)
 }
 
-/// A cell with a number, at the right.
+/// Aligned to the right.
 pub(crate) fn number_cell(text: impl Display) -> Element {
     el("td").class("n").text(text)
 }
 
-/// Nothing here yet, and what to do about it.
+/// `next` is what to do about it.
 pub(crate) fn empty(what: &str, next: impl Into<Html>) -> Element {
     el("div")
         .class("empty")
@@ -72,12 +70,11 @@ pub(crate) fn empty(what: &str, next: impl Into<Html>) -> Element {
         .with(el("p").with(next))
 }
 
-/// A name that somebody chose: in its own direction of writing, so that it cannot turn its neighbours around.
+/// A user-chosen name, isolated so that its writing direction cannot reorder the text around it.
 pub(crate) fn name(text: impl Display) -> Element {
     el("bdi").class("name").text(text)
 }
 
-/// Names and values beside each other.
 pub(crate) fn facts(rows: impl IntoIterator<Item = (&'static str, Html)>) -> Element {
     let row = |(name, value): (&'static str, Html)| {
         el("div")
@@ -87,7 +84,7 @@ pub(crate) fn facts(rows: impl IntoIterator<Item = (&'static str, Html)>) -> Ele
     el("dl").class("facts").each(rows.into_iter().map(row))
 }
 
-/// A verdict as a word with its sign.
+/// A word with its sign.
 pub(crate) fn verdict(meaning: Meaning) -> Element {
     let class = match meaning {
         Meaning::Allowed => "verdict allowed",
@@ -102,7 +99,7 @@ pub(crate) fn verdict(meaning: Meaning) -> Element {
         .text(meaning.class())
 }
 
-/// The way to the next page of a list.
+/// Empty on the last page.
 pub(crate) fn more(next: Option<&Url>) -> Html {
     let link = next.map(|url| {
         el("p")

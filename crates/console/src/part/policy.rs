@@ -5,17 +5,15 @@ use crate::html::{Element, Html, el};
 /// How a policy binds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BindingMode {
-    /// It refuses.
     #[default]
     Enforce,
-    /// It only counts what it would refuse.
+    /// Only counts what it would refuse.
     Shadow,
-    /// It refuses for that many of 100 keys.
+    /// Refuses for this percentage of keys.
     Percent(u8),
 }
 
 impl BindingMode {
-    /// In words.
     pub fn text(self) -> String {
         match self {
             Self::Enforce => "enforced".to_owned(),
@@ -25,18 +23,14 @@ impl BindingMode {
     }
 }
 
-/// A policy in a few words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chip {
-    /// Its name.
     pub name: String,
-    /// Its limit, as `20 / s · burst 40`.
+    /// As `20 / s · burst 40`.
     pub text: String,
-    /// How it binds.
     pub mode: BindingMode,
 }
 
-/// Chips beside each other.
 pub fn chips(list: &[Chip]) -> Html {
     let chip = |chip: &Chip| -> Element {
         let mode = (chip.mode != BindingMode::Enforce).then(|| el("i").text(chip.mode.text()));

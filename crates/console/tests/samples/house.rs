@@ -1,4 +1,4 @@
-//! The rest: health, the cluster, audit, settings, the door.
+//! The rest: health, the cluster, audit, settings, sign-in.
 
 use super::limits::contract_document;
 use super::people::customer_view;

@@ -21,7 +21,7 @@ pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
 
-/// What becomes of every text.
+/// Replaces every text.
 pub(crate) type TextMapping<'a> = &'a dyn Fn(&str) -> String;
 
 pub(crate) fn frame(t: TextMapping<'_>, theme: Theme) -> PageFrame {
@@ -42,7 +42,6 @@ pub(crate) fn frame(t: TextMapping<'_>, theme: Theme) -> PageFrame {
     }
 }
 
-/// Every page by name.
 pub(crate) fn pages(t: TextMapping<'_>, theme: Theme) -> Vec<(&'static str, String)> {
     let frame = frame(t, theme);
     let stranger = PageFrame {
@@ -56,7 +55,7 @@ pub(crate) fn pages(t: TextMapping<'_>, theme: Theme) -> Vec<(&'static str, Stri
     pages
 }
 
-/// Traffic that looks like a day's: a wave with noise, and a quarter of an hour in which somebody came too often.
+/// Traffic that looks like a day's: a wave with noise, and a quarter of an hour in which one client sent too much.
 pub(crate) fn traffic_of(scale: u64, limit: Option<f64>) -> Traffic {
     let mut dice = Dice::new(12_345);
     let points = (0..60_u64).map(|i| {

@@ -21,7 +21,7 @@ pub(crate) struct ConsoleSite {
 #[derive(Default)]
 struct Shared {
     posted: Mutex<Vec<(String, Fields)>>,
-    /// How often the overview was asked for: its numbers move with it.
+    /// Number of requests for the overview: its figures change with it.
     turns: AtomicU64,
 }
 
@@ -58,7 +58,7 @@ impl ConsoleSite {
             .collect()
     }
 
-    /// What was sent there last.
+    /// The fields of the last POST to `path`.
     pub(crate) fn posted(&self, path: &str) -> Option<Fields> {
         let posted = self.shared.posted.lock().expect("the list");
         posted
@@ -71,7 +71,7 @@ impl ConsoleSite {
 
 fn serve(stream: TcpStream, shared: &Shared) {
     let mut reader = BufReader::new(stream);
-    // A connection that was opened for later ends without a word.
+    // A connection that the browser opened in advance ends without a request.
     let Some(request) = read(&mut reader) else {
         return;
     };

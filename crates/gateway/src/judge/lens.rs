@@ -1,9 +1,9 @@
-//! Contracts as they see messages: which topic filters and user properties they ask for, and the entries of a message
-//! by them.
+//! How contracts match messages: the topic filters and user properties they name, and the entries of a message
+//! for them.
 //!
 //! A message has the entries `topic`, `client`, `user`, `ip` and `property.NAME`. Values of `match` under `topic` may
 //! be topic filters: no topic has a wildcard in its name, so that a message simply has one more `topic` entry for every
-//! filter of the contracts that matches it, behind the one by which it is counted. Not here: deciding.
+//! filter of the contracts that matches it, after the one that it is counted by. Not here: deciding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,43 +15,32 @@ use tollgate_node::Node;
 
 use super::JudgedMessage;
 
-/// Why contracts cannot be kept by a gateway.
+/// Why a gateway cannot enforce contracts.
 #[derive(Debug)]
 pub enum JudgeError {
-    /// A topic filter in `match` is none.
+    /// A topic filter in `match` is invalid.
     Filter {
-        /// The contract.
         contract: String,
-        /// The filter.
         filter: String,
-        /// What is wrong with it.
         error: BadFilter,
     },
-    /// A filter in `match` is for a shared subscription, which is nothing one publishes to.
-    Shared {
-        /// The contract.
-        contract: String,
-        /// The filter.
-        filter: String,
-    },
+    /// A filter in `match` is for a shared subscription, which cannot be published to.
+    Shared { contract: String, filter: String },
 }
 
-/// A contract that binds no message: it asks for an entry that messages do not have.
+/// A contract that binds no message: it names an entry that messages do not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
-    /// The contract.
     pub contract: String,
-    /// The entry.
     pub entry: String,
 }
 
-/// Whether a gateway can keep these contracts.
+/// Whether a gateway can enforce these contracts.
 pub fn check(contracts: &Contracts) -> Result<(), JudgeError> {
     let mut all = contracts.as_slice().iter();
     all.try_for_each(|contract| filters_of(contract).try_for_each(|filter| filter.map(drop)))
 }
 
-/// Contracts that bind no message.
 pub(crate) fn idle(contracts: &Contracts) -> Vec<Idle> {
     let strange = |contract: &Contract| {
         let entry = entries_of(contract).find(|entry| !is_known(entry))?;
@@ -61,22 +50,21 @@ pub(crate) fn idle(contracts: &Contracts) -> Vec<Idle> {
     contracts.as_slice().iter().filter_map(strange).collect()
 }
 
-/// How the contracts of one node see messages.
 #[derive(Debug, Default)]
 pub(super) struct Lens {
-    /// Whose contracts; nobody else has its place in memory while this is kept.
+    /// The node of the contracts; the weak reference keeps its address from being reused.
     node: Weak<Node>,
     filters: Filters,
-    /// The text of each filter, by its place.
+    /// The text of each filter, by its index.
     texts: Vec<Box<str>>,
-    /// Names of user properties that contracts ask for, with the names of their entries.
+    /// Names of user properties that contracts name, with the names of their entries.
     properties: BTreeMap<Box<str>, Box<str>>,
-    /// Whether something is counted together with others, on a clock of its own.
+    /// Whether a contract is shared with other nodes, on another clock.
     is_together: bool,
 }
 
 impl Lens {
-    /// Filters that are none match nothing; [`check`] finds them.
+    /// Invalid filters match nothing; [`check`] finds them.
     pub(super) fn of(node: &Arc<Node>) -> Self {
         let mut lens = Self {
             node: Arc::downgrade(node),
@@ -101,7 +89,7 @@ impl Lens {
         lens
     }
 
-    /// Whether messages can be decided as of when they came.
+    /// Whether messages can be decided as of their arrival.
     pub(super) const fn knows_earlier(&self) -> bool {
         !self.is_together
     }
@@ -110,7 +98,7 @@ impl Lens {
         std::ptr::eq(self.node.as_ptr(), Arc::as_ptr(node))
     }
 
-    /// The entries of a message; where a name comes twice, the first is counted by.
+    /// The entries of a message; if a name occurs twice, the first is counted.
     pub(super) fn entries<'a>(&'a self, message: &JudgedMessage<'a>) -> Vec<(&'a str, &'a str)> {
         let (sender, topic) = (message.sender, message.topic);
         let mut entries = vec![(TOPIC, topic), (CLIENT, &*sender.client), (IP, &*sender.ip)];
@@ -130,7 +118,6 @@ impl Lens {
     }
 }
 
-/// The topic filters that a contract asks for.
 fn filters_of(contract: &Contract) -> impl Iterator<Item = Result<TopicFilter, JudgeError>> {
     let wanted = contract.matches.iter().filter(|(key, _)| key == TOPIC);
     let wild = wanted.filter(|(_, value)| value != ANY && value.contains(['+', '#']));
@@ -148,7 +135,6 @@ fn filters_of(contract: &Contract) -> impl Iterator<Item = Result<TopicFilter, J
     })
 }
 
-/// The names of all entries that a contract asks for.
 fn entries_of(contract: &Contract) -> impl Iterator<Item = &str> {
     let matched = contract.matches.iter().map(|(key, _)| &**key);
     matched.chain(contract.key.iter().map(|key| &**key))

@@ -1,4 +1,4 @@
-//! What is decided about a message: the engine of the server is asked, which may have to ask somebody else.
+//! Decides about a message by the server's engine, which may have to ask another node.
 //!
 //! Not here: sockets, packets, waiting; which contracts bind a message (`lens`).
 
@@ -23,7 +23,7 @@ use lens::Lens;
 pub(crate) use lens::idle;
 pub use lens::{Idle, JudgeError, check};
 
-/// Who sends, as the broker let it in.
+/// The publisher, as the broker accepted it.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageSender {
     pub(crate) client: String,
@@ -36,40 +36,35 @@ impl MessageSender {
         Self {
             client: client.to_owned(),
             user: user.map(str::to_owned),
-            // Whoever comes over IPv4 is the same on a socket for both.
+            // An IPv4 client has the same address on a dual-stack socket.
             ip: ip.to_canonical().to_string(),
         }
     }
 }
 
-/// A message that is asked about.
 #[derive(Clone, Copy)]
 pub(crate) struct JudgedMessage<'a> {
     pub(crate) sender: &'a MessageSender,
     pub(crate) topic: &'a str,
     pub(crate) head: &'a PublishHead<'a>,
-    /// When it came, where that is known; it is decided as of then.
+    /// Arrival time, if known; the decision is made as of then.
     pub(crate) came: Option<Instant>,
 }
 
-/// What is decided about a message.
 pub(crate) enum MessageRuling {
-    /// It passes.
     Pass,
-    /// It passes at a time that is to be waited for.
+    /// It passes at that time.
     Wait(Instant, HeldCharge),
-    /// It does not pass.
     Refuse,
 }
 
-/// What a message that waits was charged; given back where it never passes.
+/// The charge of a waiting message; refunded on drop, unless kept.
 pub(crate) struct HeldCharge {
     server: Arc<Server>,
     receipt: Receipt,
 }
 
 impl HeldCharge {
-    /// The message has passed.
     pub(crate) fn keep(mut self) {
         self.receipt = Receipt::Nothing;
     }
@@ -82,7 +77,7 @@ impl Drop for HeldCharge {
             return;
         }
         let started = self.server.engine.turn().start(&Op::GiveBack(&receipt));
-        // Where everything ends no other node can be asked: it stays charged.
+        // Without a runtime no other node can be asked, so the charge stays.
         if let (StartedOp::Later(mut ticket), Ok(runtime)) = (started, Handle::try_current()) {
             let server = Arc::clone(&self.server);
             runtime.spawn(async move {
@@ -93,14 +88,13 @@ impl Drop for HeldCharge {
     }
 }
 
-/// Decides about messages.
 pub(crate) struct MessageJudge {
     server: Arc<Server>,
-    /// How the contracts in force see messages.
+    /// Of the contracts in force.
     lens: ArcSwap<Lens>,
 }
 
-/// A decision, before anything is made of it.
+/// A decision of the engine.
 enum Decided {
     Pass,
     Wait(Instant, Receipt),
@@ -115,7 +109,7 @@ impl MessageJudge {
         }
     }
 
-    /// Decides about one message; one that would wait longer than that is refused.
+    /// A message that would wait longer than `most` is refused.
     pub(crate) async fn rule(
         &self,
         message: JudgedMessage<'_>,
@@ -124,7 +118,7 @@ impl MessageJudge {
     ) -> MessageRuling {
         let began = time::Instant::now();
         let engine = &self.server.engine;
-        // Whoever decides elsewhere, or together with others, has a time of its own.
+        // Remote and shared decisions use another clock.
         let knows_earlier = !engine.is_apart() && self.lens(&engine.node(), meter).knows_earlier();
         let now = engine.now();
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(AGE_NANOS_MAX));
@@ -144,7 +138,7 @@ impl MessageJudge {
         match decided {
             Decided::Pass => MessageRuling::Pass,
             Decided::Refuse => MessageRuling::Refuse,
-            // The wait was over before anybody got to see it.
+            // The wait is already over.
             Decided::Wait(due, _) if due <= engine.now() => MessageRuling::Pass,
             Decided::Wait(due, receipt) => {
                 let server = Arc::clone(&self.server);
@@ -194,7 +188,7 @@ impl MessageJudge {
         }
     }
 
-    /// How the contracts of a node see messages; made anew when others are in force.
+    /// Rebuilt when other contracts are in force.
     fn lens(&self, node: &Arc<Node>, meter: &GatewayMeter) -> Guard<Arc<Lens>> {
         let lens = self.lens.load();
         if lens.is_of(node) {
@@ -202,7 +196,7 @@ impl MessageJudge {
         }
         drop(lens);
         let lens = Arc::new(Lens::of(node));
-        // A turn may have begun before.
+        // Another thread may hold an older node.
         if Arc::ptr_eq(node, &self.server.engine.node()) {
             self.lens.store(Arc::clone(&lens));
             meter.load(node.contracts());
@@ -211,20 +205,21 @@ impl MessageJudge {
     }
 }
 
-/// The greatest age of a message that is believed, a second: a clock that was set has moved by more.
+/// The greatest plausible age of a message, a second: a clock that was set has moved by more.
 const AGE_NANOS_MAX: u64 = 1_000_000_000;
 
-/// The time that a wait of something that came then counts from: a key that was charged since is decided as of that
+/// The time from which the wait of a message that arrived at `came` counts: a key charged since then is decided as of
+/// that
 /// charge.
 fn decided_at(came: Instant, receipt: &Receipt) -> Instant {
     let charged = receipt.bookings().iter().map(|booking| booking.receipt.at);
     charged.fold(came, Instant::max)
 }
 
-/// Whether what strangers chose of a message's entries has more bytes than a key may have.
+/// Whether the entries that a client chose have more bytes than a key may have.
 fn is_long(message: &JudgedMessage<'_>, entries: &[(&str, &str)], most: usize) -> bool {
     let chosen = entries.iter().filter(|(name, value)| {
-        // The filters that match are ours.
+        // The filters that match come from contracts.
         *name != "topic" || std::ptr::eq(*value, message.topic)
     });
     chosen.map(|(_, value)| value.len()).sum::<usize>() > most

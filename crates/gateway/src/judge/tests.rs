@@ -9,7 +9,7 @@ use tollgate_serve::settings::Settings;
 
 use super::*;
 
-/// Whether each of some messages passes, by contracts of which each admits one.
+/// Whether each of some messages passes, by contracts that admit one each.
 #[track_caller]
 fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expected: &[bool]) {
     let text = format!(

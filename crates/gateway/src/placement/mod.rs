@@ -1,4 +1,4 @@
-//! Which gateway a client belongs to: a list that every gateway of a topic has, and that says the same everywhere.
+//! Which gateway a client belongs to: a list that is the same on every gateway of a topic.
 //!
 //! Lines of words; `#` begins a comment:
 //!
@@ -24,20 +24,19 @@ use std::path::Path;
 pub(crate) use recent::Recent;
 use tollgate_kit::{FNV, fnv};
 
-/// Which gateway a client belongs to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     gateways: Vec<Gateway>,
-    /// Gateways in the order in which members of a group are given to them, each as often as it has weight.
+    /// Gateways in the order in which group members are assigned, each repeated by its weight.
     turns: Vec<usize>,
     fixed: BTreeMap<String, usize>,
-    /// Groups of clients, and their places in them.
+    /// Group and index by client.
     members: BTreeMap<String, (String, u64)>,
     pattern: Option<Pattern>,
     property: Option<String>,
-    /// Whether those are spread too of whom nothing else is said.
+    /// Whether clients without a line are spread too.
     spreads_others: bool,
-    /// Is another for another text.
+    /// Changes with the text of the list.
     mark: u64,
 }
 
@@ -55,23 +54,20 @@ struct Pattern {
     is_group_first: bool,
 }
 
-/// Why a list cannot be used.
 #[derive(Debug)]
 pub enum BadPlacement {
-    /// It cannot be read.
     Unreadable(String, std::io::Error),
-    /// A line of it makes no sense.
+    /// The number of the line, and the error.
     Line(usize, String),
-    /// It is longer than lists are.
+    /// Longer than the bound.
     TooLong,
     /// No gateway has a weight.
     NoWeight,
-    /// It names no gateway, or not the one that reads it.
+    /// It does not name the gateway that reads it.
     NotMe(String),
 }
 
 impl Placement {
-    /// Reads a list.
     pub fn read(path: &Path) -> Result<Self, BadPlacement> {
         let failed = |error| BadPlacement::Unreadable(path.display().to_string(), error);
         let size = std::fs::metadata(path).map_err(failed)?.len();
@@ -82,7 +78,6 @@ impl Placement {
         Self::parse(&text)
     }
 
-    /// The list of a text.
     pub fn parse(text: &str) -> Result<Self, BadPlacement> {
         let mut placement = Self::default();
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -170,36 +165,33 @@ impl Placement {
         Ok(())
     }
 
-    /// A text that is another for another list.
+    /// Changes with the text of the list.
     pub fn mark(&self) -> String {
         format!("{:016x}", self.mark)
     }
 
-    /// The place of a gateway, by its name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.gateways
             .iter()
             .position(|gateway| gateway.name == name)
     }
 
-    /// Name and address of a gateway.
     pub fn at(&self, place: usize) -> Option<(&str, &str)> {
         let gateway = self.gateways.get(place)?;
         Some((&gateway.name, &gateway.address))
     }
 
-    /// The names of all gateways, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.gateways.iter().map(|gateway| &*gateway.name)
     }
 
-    /// The user property that says the group of a client.
+    /// The user property that has the group of a client.
     pub(crate) fn property(&self) -> Option<&str> {
         self.property.as_deref()
     }
 
-    /// Where a client belongs, by its identifier and what its CONNECT says of that user property; `None` where nothing
-    /// is said of it.
+    /// The gateway of a client, by its identifier and the value of that user property; `None` if no line
+    /// covers it.
     pub fn place<'a>(
         &self,
         client: &str,
@@ -218,7 +210,7 @@ impl Placement {
         let group = self.property.as_deref().and_then(property);
         match group {
             Some(group) => self.turn(group, hash(client)),
-            // Those to whom the broker gives an identifier cannot be told apart here.
+            // Clients whose identifier the broker assigns look the same here.
             None if self.spreads_others && !client.is_empty() => self.turn("", hash(client)),
             None => None,
         }
@@ -250,7 +242,6 @@ impl Pattern {
         })
     }
 
-    /// The group and the member of an identifier.
     fn split<'a>(&self, client: &'a str) -> Option<(&'a str, &'a str)> {
         let [before, between, after] = &self.texts;
         let inner = client.strip_prefix(&**before)?.strip_suffix(&**after)?;
@@ -266,7 +257,7 @@ impl Pattern {
     }
 }
 
-/// Each gateway as often as it has weight, none twice in a row where that can be.
+/// Each gateway repeated by its weight, not twice in a row where possible.
 fn turns(gateways: &[Gateway]) -> Vec<usize> {
     let whole: u32 = gateways.iter().map(|gateway| gateway.weight).sum();
     let mut due: Vec<i64> = vec![0; gateways.len()];
@@ -283,7 +274,7 @@ fn turns(gateways: &[Gateway]) -> Vec<usize> {
     turns
 }
 
-/// The same for everybody, for ever (FNV-1a, mixed).
+/// Must be the same on all gateways and in all versions (FNV-1a, mixed).
 pub(crate) fn hash(text: &str) -> u64 {
     let hash = fnv(FNV, text.as_bytes());
     let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,26 +1,27 @@
-//! Whom this gateway sent elsewhere lately: whoever comes back is let in, so that lists that differ send nobody in
+//! Clients that this gateway redirected recently: one that comes back is accepted, so that differing lists do not
+//! send it in
 //! circles.
 //!
-//! Bounded: where too many were sent lately, nobody else is.
+//! Bounded: beyond the bound, no more clients are redirected.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Clients that were sent elsewhere, by a hash of their identifiers.
+/// Clients that were redirected, by a hash of their identifiers.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     sent: Mutex<BTreeMap<u64, Instant>>,
 }
 
 impl Recent {
-    /// Another list is in force: whoever was sent by the old one may be sent again.
+    /// The list changed: clients redirected by the old one may be redirected again.
     pub(crate) fn forget(&self) {
         self.sent.lock().clear();
     }
 
-    /// Whether a client may be sent elsewhere now; it has not been lately.
+    /// Whether a client may be redirected now: it was not redirected recently.
     pub(crate) fn sends(&self, client: &str, now: Instant) -> bool {
         let mut sent = self.sent.lock();
         let is_recent = |then: &Instant| now.saturating_duration_since(*then) < LATELY;
@@ -39,9 +40,8 @@ impl Recent {
     }
 }
 
-/// Whoever comes back within that time is let in.
+/// A client that comes back within this time is accepted.
 const LATELY: Duration = Duration::from_secs(30);
-/// Clients that are remembered.
 const SENT_MAX: usize = 1 << 16;
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn nobody_is_sent_to_a_gateway_without_weight_but_whom_a_line_names() {
     let first = (0..1000).filter(|number| found(*number) == "g1").count();
     let third = (0..1000).filter(|number| found(*number) == "g3").count();
     assert!(first + third == 1000 && (400..=600).contains(&first));
-    // Whoever has no identifier yet cannot be told apart.
+    // Clients without an identifier look the same.
     assert_eq!(at(&list, "", None), None);
     assert_ne!(
         list.mark(),

@@ -1,4 +1,4 @@
-//! What passes is what came, however it was cut; what is refused leaves no trace.
+//! Admitted bytes pass unchanged for any fragmentation; refused ones leave no trace.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn message(id: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What reaches the broker of a stream that comes in these pieces, where every message with an odd identifier is
+/// What reaches the broker of a stream in pieces of `cut` bytes, if every message with an odd identifier is
 /// refused.
 fn carried(stream: &[u8], cut: usize) -> Result<Vec<u8>, Malformed> {
     let mut uplink = Uplink::new(Version::V311, OnQuietRefusal::Drop, u32::MAX);
@@ -89,7 +89,7 @@ fn a_head_that_never_ends_is_refused() {
     assert_eq!(uplink.next(&bytes), Err(Malformed::TooLarge));
 }
 
-/// Whether some bytes are others with some left out.
+/// Whether `some` is a subsequence of `others`.
 fn is_within(some: &[u8], mut others: &[u8]) -> bool {
     some.iter().all(|byte| {
         let found = others.iter().position(|other| other == byte);
@@ -98,7 +98,7 @@ fn is_within(some: &[u8], mut others: &[u8]) -> bool {
     })
 }
 
-/// Follows any bytes as far as they can be followed, admitting and refusing in turns; says what passed.
+/// Feeds any bytes until an error, admitting and refusing in turns; returns what passed.
 fn follow(version: Version, pieces: &[Vec<u8>]) -> Vec<u8> {
     let mut uplink = Uplink::new(version, OnQuietRefusal::Drop, u32::MAX);
     let (mut there, mut out, mut turn) = (Vec::new(), Vec::new(), 0);
@@ -141,7 +141,7 @@ proptest! {
         changes in vec((0..60_usize, any::<u8>()), 0..4),
         cut in 0..60_usize,
     ) {
-        // Something that begins well.
+        // A valid beginning.
         bytes.splice(0..0, [message(1, b"a"), message(2, b"bc"), vec![0xC0, 0]].concat());
         let count = bytes.len();
         for (at, byte) in changes {

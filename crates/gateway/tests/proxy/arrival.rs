@@ -1,4 +1,4 @@
-//! Messages are decided as of when the system received them, whenever the gateway gets to run.
+//! Messages are decided as of when the system received them, regardless of scheduling.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use tollgate_parts::{Mosquitto, until};
 
 use crate::kit::{Gateway, MqttClient, publish};
 
-/// One message each 50 ms; what comes sooner waits.
+/// One message each 50 ms; earlier ones wait.
 const SMOOTH: &str = "
 contracts:
   - id: smooth
@@ -35,7 +35,7 @@ fn age(gateway: &Gateway, part: &str) -> f64 {
 fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), SMOOTH);
-    // Whichever is read first: the other has waited long enough by then.
+    // Either may be read first: the other has waited long enough by then.
     let mut clients = ["a", "b"].map(|id| MqttClient::new(gateway.address, true, id));
     // Stamps begin a little after they were asked for.
     for client in &mut clients {
@@ -77,7 +77,7 @@ fn where_it_is_asked_for_reading_is_what_counts() {
     assert!(age(&gateway, "count") < 0.1);
 }
 
-/// Publishers that keep to their limit, through two gateways at the same time on a machine that is busy otherwise: what
+/// Publishers that keep to their limit, through two gateways at the same time on a busy machine: what
 /// is held back, and for how long.
 ///
 /// `cargo test -p tollgate-gateway --test proxy -- --ignored --nocapture held_back`

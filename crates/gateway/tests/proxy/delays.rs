@@ -1,4 +1,4 @@
-//! How long messages are held back, and how long the broker takes for them, are counted apart.
+//! How long messages are held back, and how long the broker takes for them, are counted separately.
 
 use tollgate_parts::{Mosquitto, until};
 use tollgate_serve::annex::GatewayView;

@@ -1,4 +1,5 @@
-//! A gateway as a door of the server: counts that several gateways share, contracts that change, the server's pages.
+//! A gateway as a listener of the server: counts that several gateways share, contracts that change, the server's
+//! pages.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tollgate_serve::settings::{ContractSource, Keeping, Listener, Settings, Stor
 
 use crate::kit::{Gateway, MqttClient, publish};
 
-/// What becomes of so many messages of `QoS` 1: those that pass, counted.
+/// Publishes so many messages of `QoS` 1; returns how many pass.
 fn passed(gateway: &Gateway, id: &str, topic: &str, count: u16) -> u16 {
     let mut client = MqttClient::new(gateway.address, true, id);
     (1..=count)
@@ -19,7 +20,7 @@ fn passed(gateway: &Gateway, id: &str, topic: &str, count: u16) -> u16 {
             client.say(&publish(true, 2, topic, at, b"x"));
             let (first, body) = client.hear();
             assert_eq!(first, 0x40);
-            // Taken, or taken though nobody has subscribed.
+            // Success, or no matching subscribers.
             u16::from(matches!(body.get(2), None | Some(0 | 0x10)))
         })
         .sum()
@@ -54,7 +55,7 @@ contracts:
         each.map(|thread| thread.join().unwrap())
     });
     assert_eq!(sums.iter().sum::<u16>(), 7, "{sums:?}");
-    // What no contract binds asks nobody.
+    // A message that no contract binds needs no decision.
     assert_eq!(passed(&one, "e", "free", 3), 3);
 }
 
@@ -86,7 +87,6 @@ contracts:
     }
 }
 
-/// How long a message of that topic would wait.
 fn wait(gateway: &Gateway, topic: &str) -> Duration {
     let entries = [("topic", topic)];
     let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);

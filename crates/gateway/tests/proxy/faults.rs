@@ -1,4 +1,4 @@
-//! Brokers and gateways that go and come back, clients that send nonsense or never read.
+//! Brokers and gateways that stop and restart, clients that send nonsense or never read.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_broker_that_does_not_answer_is_not_waited_for() {
     );
 }
 
-/// What is under way when the gateway is killed.
+/// What is in flight when the gateway is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum At {
     Sent,
@@ -125,7 +125,7 @@ fn a_client_whose_first_words_are_no_connect_is_cut_off() {
         &long,
     ] {
         let mut client = MqttClient::silent(gateway.address, true);
-        // It may be gone before all is said.
+        // It may close before all is sent.
         client.try_say(words);
         assert_eq!(client.try_hear(), None);
     }
@@ -202,7 +202,7 @@ fn a_client_that_never_reads_is_not_read_for() {
     });
     assert!(before < 32 << 20, "{before} bytes");
     MqttClient::new(gateway.address, true, "other").hears_nothing();
-    // Once it reads, what was held comes whole.
+    // Once it reads, what was held arrives complete.
     assert_eq!(deaf.message().1.len(), payload.len());
 }
 
@@ -240,7 +240,7 @@ fn a_gateway_that_stops_says_so_and_goes() {
     );
 }
 
-/// One client more than `most` is turned away for that reason, until one of them has gone.
+/// One client more than `most` is refused for that reason, until one of them closes.
 fn has_room_for(most: usize, change: impl FnOnce(&mut GatewaySettings), reason: &str) {
     let broker = Mosquitto::start();
     let gateway = Gateway::with(&broker.address(), NONE, change);

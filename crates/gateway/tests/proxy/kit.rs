@@ -1,4 +1,4 @@
-//! A gateway in front of a real broker, and a client that says exactly the bytes it is told to.
+//! A gateway in front of a real broker, and a client that sends exactly the given bytes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 /// Threads of each gateway.
 const THREADS: usize = 2;
 
-/// A gateway, the runtime it lives in, and the server that it is a door of.
+/// A gateway, the runtime it lives in, and the server that it belongs to.
 pub(crate) struct Gateway {
     running: Option<Running>,
     runtime: Runtime,
@@ -40,7 +40,7 @@ impl Gateway {
         Self::of(upstream, server, change)
     }
 
-    /// A door of a server like that.
+    /// With these settings of the server.
     pub(crate) fn of(
         upstream: &str,
         server: ServerSettings,
@@ -72,7 +72,7 @@ impl Gateway {
         self.running.as_ref().unwrap()
     }
 
-    /// A number among the metrics.
+    /// The value of a metric.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let text = self.running().text();
         let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -82,7 +82,7 @@ impl Gateway {
             .unwrap()
     }
 
-    /// Keeps all its threads from running until what is returned is called.
+    /// Keeps all its threads from running until the returned function is called.
     pub(crate) fn hold(&self) -> impl FnOnce() + use<> {
         let all = Arc::new(Barrier::new(THREADS + 1));
         let (free, freed) = channel::<()>();
@@ -91,7 +91,7 @@ impl Gateway {
             let (all, freed) = (Arc::clone(&all), Arc::clone(&freed));
             self.runtime.spawn(async move {
                 all.wait();
-                // Ends when nobody is left who could say something.
+                // Ends when the sender is dropped.
                 drop(freed.lock().map(|freed| freed.recv()));
             });
         }
@@ -104,13 +104,12 @@ impl Gateway {
         self.runtime.block_on(running.stop());
     }
 
-    /// As if it had been killed: nobody is told anything.
+    /// As if killed: no client is notified.
     pub(crate) fn kill(self) {
         self.runtime.shutdown_background();
     }
 }
 
-/// A client.
 pub(crate) struct MqttClient {
     stream: TcpStream,
     five: bool,
@@ -120,13 +119,13 @@ pub(crate) struct MqttClient {
 pub(crate) type Packet = (u8, Vec<u8>);
 
 impl MqttClient {
-    /// Connected, and nothing said.
+    /// Connects without sending anything.
     pub(crate) fn silent(address: impl std::net::ToSocketAddrs, five: bool) -> Self {
         let stream = Wire::to(address).stream;
         Self { stream, five }
     }
 
-    /// Let in by the broker with a session of its own.
+    /// Connects with its own session.
     pub(crate) fn new(address: impl std::net::ToSocketAddrs, five: bool, id: &str) -> Self {
         let mut client = Self::silent(address, five);
         client.say(&connect(five, id, &Extras::default()));
@@ -146,7 +145,7 @@ impl MqttClient {
         self.try_hear().unwrap()
     }
 
-    /// `None` where the connection has ended.
+    /// `None` if the connection has ended.
     pub(crate) fn try_hear(&mut self) -> Option<Packet> {
         let mut first = [0];
         self.stream.read_exact(&mut first).ok()?;
@@ -175,7 +174,7 @@ impl MqttClient {
         assert_eq!(self.hear().0, 0x90);
     }
 
-    /// Nothing has come but the answer to a ping.
+    /// Checks that only the answer to a ping arrives.
     pub(crate) fn hears_nothing(&mut self) {
         self.say(&[0xC0, 0]);
         assert_eq!(self.hear(), (0xD0, Vec::new()));
@@ -202,13 +201,13 @@ impl MqttClient {
         (topic, body[at..].to_vec())
     }
 
-    /// Ends the connection without a word.
+    /// Closes the connection without a DISCONNECT.
     pub(crate) fn vanish(self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
-/// What a CONNECT may have besides.
+/// Optional parts of a CONNECT.
 #[derive(Default)]
 pub(crate) struct Extras<'a> {
     pub(crate) keeps_session: bool,
@@ -243,12 +242,12 @@ pub(crate) fn connect(five: bool, id: &str, extras: &Extras<'_>) -> Vec<u8> {
     packet(0x10, &body)
 }
 
-/// A PUBLISH without properties, of MQTT 5 or before; the identifier counts from `QoS` 1 on.
+/// A PUBLISH without properties, of MQTT 5 or before; the identifier is used from `QoS` 1 on.
 pub(crate) fn publish(five: bool, flags: u8, topic: &str, id: u16, payload: &[u8]) -> Vec<u8> {
     publish_with(five.then_some(&[]), flags, topic, id, payload)
 }
 
-/// A PUBLISH with properties, where it is of MQTT 5; the identifier counts from `QoS` 1 on.
+/// A PUBLISH with properties, for MQTT 5; the identifier is used from `QoS` 1 on.
 pub(crate) fn publish_with(
     properties: Option<&[u8]>,
     flags: u8,

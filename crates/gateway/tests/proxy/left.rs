@@ -1,4 +1,4 @@
-//! What a client that floods and goes leaves behind passes for a while, and no longer.
+//! Pending messages of a client that floods and closes pass only for a bounded time.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn what_a_client_left_behind_is_dropped_after_a_while_and_its_leave_is_told() {
     };
     flood.say(&connect(true, "flood", &will));
     assert_eq!(flood.hear().0, 0x20);
-    // More than a minute at its limit, more than one read has, and then its leave.
+    // More than a minute at its limit, more than one read has, and then its DISCONNECT.
     let message = publish(true, 0, "flood", 0, b"x");
     let mut all = message.repeat(2_000);
     all.extend([0xE0, 0]);
@@ -48,7 +48,7 @@ fn what_a_client_left_behind_is_dropped_after_a_while_and_its_leave_is_told() {
     let left = outcome(&gateway, "left_behind");
     assert_eq!(passed + left, 2_000);
     assert!(passed >= 5 && left > 1_000, "{passed} {left}");
-    // As many as passed, and no will: it took leave.
+    // As many as passed, and no will: it sent DISCONNECT.
     for _ in 0..passed {
         assert_eq!(watcher.message().0, "flood");
     }

@@ -1,5 +1,6 @@
-//! Messages over their limit: told where the protocol can, dropped or cut off where it cannot, held back where that is
-//! asked for.
+//! Messages over their limit: refused with a reason where the protocol can, dropped or disconnected where it cannot,
+//! held back where that is
+//! configured.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ fn mqtt_5_hears_that_the_quota_is_exceeded() {
     assert_eq!(writer.hear(), (0x50, vec![0, 2]));
     writer.say(&[0x62, 2, 0, 2]);
     assert_eq!(writer.hear(), (0x70, vec![0, 2]));
-    // All at once, and a message that no contract binds behind them.
+    // All at once, and a message that no contract binds after them.
     let free = publish(true, 2, "free", 6, b"free");
     let all = [
         say(2, 3, "three"),
@@ -115,13 +116,13 @@ fn older_clients_are_told_that_dropped_messages_were_taken() {
     assert_eq!(writer.hear(), (0x40, vec![0, 1]));
     assert_eq!(writer.hear(), (0x50, vec![0, 2]));
     assert_eq!(writer.hear(), (0x50, vec![0, 3]));
-    // Sent once more, which costs nothing and is answered as before.
+    // Sending it again costs nothing and gets the same answer.
     writer.say(&say(4 | 8, 3));
     assert_eq!(writer.hear(), (0x50, vec![0, 3]));
     writer.say(&[0x62, 2, 0, 3, 0x62, 2, 0, 2]);
     assert_eq!(writer.hear(), (0x70, vec![0, 3]));
     assert_eq!(writer.hear(), (0x70, vec![0, 2]));
-    // A release that the gateway knows nothing of is the broker's.
+    // An unknown PUBREL goes to the broker.
     writer.say(&[0x62, 2, 0, 9]);
     assert_eq!(writer.hear(), (0x70, vec![0, 9]));
     reader.message();
@@ -196,7 +197,7 @@ contracts:
     };
     say("one", 1, &both, None);
     say("", 2, &alias, None);
-    // The broker still takes the alias for `one`.
+    // The broker still maps the alias to `one`.
     say("two", 3, &both, Some(0x97));
     say("", 4, &both, Some(0x97));
     say("", 5, &alias, None);
@@ -205,7 +206,7 @@ contracts:
         assert_eq!(reader.message(), (topic.to_owned(), vec![0, id]));
     }
     assert_eq!(gateway.metric("tollgate_gateway_aliases_restored_total"), 1);
-    // One that was never set is nobody's.
+    // An alias that was never set is an error.
     writer.say(&publish_with(Some(&[35, 0, 9]), 0, "", 0, b""));
     assert_eq!(writer.hear(), (0xE0, vec![0x94]));
     assert_eq!(writer.try_hear(), None);
@@ -245,7 +246,7 @@ contracts:
             "tollgate_gateway_publishes_total{{outcome=\"{outcome}\"}}"
         ))
     };
-    // On a busy machine a message may come so late that it need not wait.
+    // On a busy machine a message may arrive so late that it need not wait.
     assert!((1..=5).contains(&count("delayed")));
     assert_eq!(count("delayed") + count("passed"), 7);
 }
@@ -259,7 +260,7 @@ contracts:
     match: { topic: slow }
     policies: [{ name: slow, limit: 1, per: 1h, on_limit: delay }]
 ";
-    // Half the keep-alive is the bound where that is less than what the policy and the gateway allow.
+    // Half the keep-alive is the bound if that is less than what the policy and the gateway allow.
     for (name, contract, keep_alive) in [
         ("slow", contract.to_owned(), 0),
         (

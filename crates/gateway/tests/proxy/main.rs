@@ -1,4 +1,4 @@
-//! The gateway in front of a real broker: what passes, what does not, and what everybody hears of it.
+//! The gateway in front of a real broker: what passes, what does not, and the answers.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

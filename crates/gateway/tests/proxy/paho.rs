@@ -1,4 +1,4 @@
-//! Eclipse Paho through the gateway: a client that others wrote notices nothing but what it is told.
+//! Eclipse Paho through the gateway: a third-party client notices only the answers it gets.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use tollgate_parts::Mosquitto;
 
 use crate::kit::Gateway;
 
-/// The version that is installed, so that a run is the same next year.
+/// The version that is installed, so that runs are reproducible.
 const VERSION: &str = "2.1.0";
 
 const CONTRACTS: &str = "
@@ -18,7 +18,7 @@ contracts:
     policies: [{ name: one, limit: 1, per: 1h }]
 ";
 
-/// A Python that has it: installed once, beside what cargo builds.
+/// A Python with Paho, installed once in the build folder.
 fn installed() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paho-mqtt-{VERSION}"));
     let done = folder.join("done");

@@ -1,4 +1,4 @@
-//! What is no message over its limit passes as if there were no gateway.
+//! Everything but messages over their limit passes as if there were no gateway.
 
 use std::process::Command;
 

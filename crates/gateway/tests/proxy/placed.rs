@@ -1,4 +1,4 @@
-//! Clients that belong to another gateway: told so once, and let in where they cannot be told or come back.
+//! Clients that belong to another gateway: redirected once, and accepted if they cannot be redirected or come back.
 
 use std::fs;
 
@@ -41,9 +41,9 @@ fn a_client_is_told_once_where_it_belongs() {
         (placed(&first, "referred"), placed(&first, "misplaced")),
         (1, 0)
     );
-    // Where lists differ it is sent back: it is let in, and nobody runs in circles.
+    // With differing lists it is sent back: it is accepted, so it does not run in circles.
     MqttClient::new(first.address, true, "far").hears_nothing();
-    // MQTT 3.1.1 has no words for it.
+    // MQTT 3.1.1 cannot express it.
     MqttClient::new(first.address, false, "far").hears_nothing();
     assert_eq!(
         (placed(&first, "referred"), placed(&first, "misplaced")),
@@ -92,18 +92,18 @@ fn clients_that_are_in_move_when_another_list_is_in_force() {
     let before = view();
     assert_eq!((before.clients, before.elsewhere), (2, 0));
     list([0, 1]);
-    // The server looks at the file by itself.
+    // The server polls the file.
     until("it is in force", || view().placement != before.placement);
     let mut words = vec![0x9C, 21, 0x1C, 0, 18];
     words.extend(b"there.example:1884");
     assert_eq!(new.hear(), (0xE0, words));
-    // What was sent before that was heard still passes, and its will is not told.
+    // What was sent before the redirect arrived still passes, and its will is not published.
     new.say(&publish(true, 0, "late", 0, b"x"));
     drop(new);
     assert_eq!(watcher.message().0, "late");
     until("it has gone", || view().clients == 1);
     watcher.hears_nothing();
-    // MQTT 3.1.1 has no words for it.
+    // MQTT 3.1.1 cannot express it.
     old.hears_nothing();
     assert_eq!((view().elsewhere, placed(&gateway, "moved")), (1, 1));
     list([1, 0]);

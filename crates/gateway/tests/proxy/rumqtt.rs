@@ -1,4 +1,4 @@
-//! A client in Rust that others wrote, through the gateway, also while that is killed and started again.
+//! A third-party client in Rust, through the gateway, also while that is killed and started again.
 
 use std::net::TcpListener;
 use std::thread;
@@ -65,7 +65,7 @@ fn rumqttc_s_messages_arrive_exactly_once_though_the_gateway_is_killed() {
             match event {
                 Ok(Event::Incoming(Packet::PubComp(_))) => done += 1,
                 Ok(_) => {}
-                // It connects again when it is asked again.
+                // It reconnects on the next poll.
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
             if done >= COUNT {

@@ -11,7 +11,7 @@ use tollgate_serve::settings::Tls;
 use crate::NONE;
 use crate::kit::{Extras, Gateway, MqttClient, connect};
 
-/// What a tool of Mosquitto says, with the authority and perhaps a certificate.
+/// Runs a Mosquitto tool with the authority and perhaps a certificate.
 fn tool(name: &str, gateway: &Gateway, papers: &Papers, arguments: &[&str]) -> (bool, String) {
     let port = gateway.address.port().to_string();
     let mut command = Command::new("timeout");
@@ -64,7 +64,7 @@ fn messages_pass_through_tls_on_both_sides() {
             assert!(done && said.trim() == large, "{} bytes", said.len());
         }
     }
-    // In clear nobody is understood.
+    // Plain TCP is refused.
     let mut plain = MqttClient::silent(gateway.address, true);
     plain.try_say(&connect(true, "plain", &Extras::default()));
     assert!(plain.try_hear().is_none_or(|(first, _)| first != 0x20));

@@ -1,11 +1,11 @@
-//! Topic filters against a matcher that goes by what is left of both.
+//! Topic filters against a matcher that recurses on the rest of both.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tollgate_mqtt::{BadFilter, Filters, LEVELS_MAX, TopicFilter};
 
-/// Whether a filter matches a topic, said as slowly as it can be: by what is left of both.
+/// The model: recursion on the rest of both.
 fn matches_slowly(filter: &[&str], topic: &[&str], is_first: bool) -> bool {
     let hidden = is_first && topic[0].starts_with('$');
     match (filter, topic) {

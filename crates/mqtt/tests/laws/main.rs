@@ -1,4 +1,4 @@
-//! Laws of the codec, against an encoder and a matcher of its own that share no code with it.
+//! Laws of the codec, compared with an independent encoder and matcher.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -94,7 +94,7 @@ fn head(publish: &plain::Publish, bytes: &[u8]) -> Vec<u8> {
     bytes[..head.length].to_vec()
 }
 
-/// Everything that reads is given these bytes; nothing may panic, whatever it says.
+/// Feeds these bytes to every reader; none may panic.
 fn read_all(bytes: &[u8]) {
     for version in [Version::V311, Version::V5] {
         let _ = Connect::read(bytes);
@@ -133,7 +133,7 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// Packets as they are cut out of a stream that arrives in these pieces.
+/// The packets of a stream that arrives in these pieces.
 fn cut(stream: &[u8], cuts: &[usize]) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut frames = Frames::new(u32::MAX);
     let (mut packets, mut held, mut from) = (Vec::<Vec<u8>>::new(), Vec::new(), 0);

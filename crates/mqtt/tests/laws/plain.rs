@@ -1,4 +1,4 @@
-//! Packets as one reads them in the standard, encoded field by field.
+//! An encoder that follows the standard field by field.
 
 #![allow(clippy::cast_possible_truncation, reason = "digits of numbers")]
 

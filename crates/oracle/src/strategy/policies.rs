@@ -105,8 +105,8 @@ fn nanos() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Zones with no summer time, with one in either half of the year, with half an hour of it, with one that
-/// skips midnight or steps back over it, and with a day that never was.
+/// Zones without summer time, with it in either half of the year, by half an hour, one that
+/// skips midnight or steps back over it, and one that skipped a day.
 fn zone() -> impl Strategy<Value = Option<String>> {
     let names = [
         "Europe/Ljubljana",

@@ -8,7 +8,6 @@ use crate::operation::Operation;
 use crate::policy::{ModelAlgorithm, Policy};
 use crate::search;
 
-/// What a step does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ModelAction {
     Check,
@@ -18,7 +17,6 @@ pub(super) enum ModelAction {
     Reset,
 }
 
-/// How much a step is about.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
     Exactly(u64),
@@ -49,7 +47,7 @@ enum Move {
     BackSixteenths(u64),
 }
 
-/// One step: which of three keys, which policy the clock refers to, when, what, how much.
+/// One step: key, reference policy of the clock, time, action, amount.
 #[derive(Clone, Debug)]
 pub(super) struct ModelStep {
     key: usize,
@@ -59,7 +57,7 @@ pub(super) struct ModelStep {
     amount: Amount,
 }
 
-/// Where a trace begins: the epoch, or shortly before something happens to the clocks of some zone.
+/// Where a trace begins: the epoch, or shortly before a transition of some zone.
 pub(super) fn origin() -> impl Strategy<Value = u64> {
     let seconds = vec![
         0,
@@ -126,7 +124,6 @@ fn amount() -> impl Strategy<Value = Amount> {
     ]
 }
 
-/// Turns steps into operations.
 pub(super) fn resolve(
     policies: &[Policy],
     grain: Grain,
@@ -143,7 +140,7 @@ pub(super) fn resolve(
         }
         let key = ["ann", "bob", "čuk"][step.key].to_owned();
         let huge = match step.act {
-            // A refused request that counts is a charge, and charges stay within what policies promise.
+            // A refused request that counts is a charge, and charges stay within the documented bounds.
             ModelAction::Check if !policies.iter().any(|policy| policy.count_refused) => u64::MAX,
             ModelAction::Check
             | ModelAction::Charge
@@ -179,7 +176,7 @@ pub(super) fn resolve(
     operations
 }
 
-/// The policy that large requests fail first, which keeps most of them from being hopeless.
+/// The policy that large requests fail first, so that most of them can pass.
 fn tightest(policies: &[Policy]) -> &Policy {
     policies
         .iter()

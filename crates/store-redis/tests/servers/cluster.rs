@@ -1,4 +1,4 @@
-//! A Cluster of three primaries and three replicas: the same, and what becomes of it when a primary goes.
+//! A Cluster of three primaries and three replicas: the common suite, and the loss of a primary.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ pub(crate) async fn kill_one(cluster: &mut RedisCluster, engine: &Arc<Redis>) {
     survives(engine, 7, kill, || replicas[owner].is_primary()).await;
 }
 
-/// The place of the primary that has a key at the start.
+/// The index of the primary that has a key at the start.
 fn owner(cluster: &RedisCluster, book: &Book, name: u128) -> usize {
     cluster.owner(&format!("{:016x}{name:032x}", book.tag()))
 }

@@ -1,4 +1,4 @@
-//! What becomes of asks while a primary goes and another comes, the same for Clusters and Sentinels.
+//! Requests during a failover, for Clusters and Sentinels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,18 @@ use tollgate_store_redis::Redis;
 
 use crate::kit::{PATIENCE, book, check, counted, one, until};
 
-/// What an ask is given.
+/// Deadline of a request.
 pub(crate) const TIME: Duration = Duration::from_millis(20);
-/// Bounds a failure: how much later than its time an answer may come where everything runs at once.
+/// Bounds a failure: tolerance beyond the deadline on a busy machine.
 pub(crate) const SLACK: Duration = Duration::from_secs(1);
 
-/// More than will be asked for.
+/// A limit that is never reached.
 pub(crate) fn much() -> Arc<Book> {
     book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"])
 }
 
-/// Kills the primary that has this key under load: answers keep coming in time, the other one takes over, and then
-/// counts are exact. Prints what it cost.
+/// Kills the primary that has this key under load: answers stay in time, the replica takes over, and then
+/// counts are exact. Prints the figures.
 pub(crate) async fn survives(
     engine: &Arc<Redis>,
     name: u128,
@@ -88,7 +88,7 @@ pub(crate) async fn exactly(engine: &Arc<Redis>, name: u128) {
     assert_eq!(admitted, 100);
 }
 
-/// What load saw while something happened to the servers.
+/// Results of load during a fault.
 #[derive(Debug, Default)]
 struct Seen {
     admitted: u64,
@@ -97,7 +97,7 @@ struct Seen {
     slowest: Duration,
 }
 
-/// Asks for one key from several tasks until told to stop.
+/// Requests one key from several tasks until stopped.
 async fn load(engine: &Arc<Redis>, book: &Arc<Book>, name: u128, stop: &Arc<AtomicBool>) -> Seen {
     let tasks: Vec<_> = (0..8)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What can be wrong with a server, and what is answered then.
+//! Failures of a server, and the answers during them.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ async fn a_server_that_stands_still_is_late_and_then_recovers() {
     server.pause();
     let begin = Instant::now();
     let mut slowest = Duration::ZERO;
-    // Longer than a silent connection is kept, so that one that leads nowhere is replaced.
+    // Longer than a silent connection is kept, so that a dead one is replaced.
     while begin.elapsed() < Duration::from_millis(1_500) {
         let start = Instant::now();
         let said = one(&engine, check(&book, 1, 1), TIME).await;

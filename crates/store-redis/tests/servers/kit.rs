@@ -1,4 +1,4 @@
-//! Engines on private servers, what is asked of them, and load.
+//! Engines on private servers, requests, and load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,6 @@ use tollgate_parts::Redis as Server;
 use tollgate_store::{Book, Engine, EngineAnswer, Failure, Name, StoreRequest, Verb};
 use tollgate_store_redis::{Config, Redis, Servers};
 
-/// Waits until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !is_so().await {
@@ -24,30 +23,28 @@ pub(crate) fn config(server: &Server) -> Config {
     lingering(Servers::Single(server.address()))
 }
 
-/// Traces have a time of their own, so keys must outlive them in this one.
+/// Traces have their own time, so keys must outlive them in real time.
 pub(crate) fn lingering(servers: Servers) -> Config {
     let mut config = Config::new(servers);
     config.linger = Duration::from_hours(1);
     config
 }
 
-/// An ACL user with what asks need, to which Clusters and Sentinels add theirs.
+/// An ACL user with the rights that requests need; Clusters and Sentinels add theirs.
 pub(crate) const USER: &str = "user app on >secret ~tg:* +evalsha +eval +get +set +del +llen +lrange +lindex +rpush +rpop +ltrim +pexpire +time";
 
-/// As that user.
 pub(crate) fn as_user(mut config: Config) -> Config {
     (config.user, config.password) = (Some("app".into()), Some("secret".into()));
     config
 }
 
-/// The engine, connected.
 pub(crate) async fn open(config: &Config) -> Arc<Redis> {
     let engine = Arc::new(Redis::open(config).unwrap());
     until("the engine is connected", async || engine.is_up()).await;
     engine
 }
 
-/// The first contract of these policies, in the words of a contract file.
+/// The first contract of these policies, in the format of a contract file.
 pub(crate) fn book(policies: &[&str]) -> Arc<Book> {
     let policies: Vec<String> = policies
         .iter()
@@ -91,7 +88,7 @@ pub(crate) fn asks(book: &Arc<Book>, name: u128, verb: Verb) -> StoreRequest {
     }
 }
 
-/// Asks for one thing, and whether it was admitted.
+/// Returns whether it was admitted.
 pub(crate) async fn one(
     engine: &Redis,
     ask: StoreRequest,
@@ -104,7 +101,7 @@ pub(crate) async fn one(
     }
 }
 
-/// What is counted for a key of a contract with one fixed window.
+/// The count of a key in a contract with one fixed window.
 pub(crate) async fn counted(engine: &Redis, book: &Arc<Book>, name: u128) -> u64 {
     let said = engine
         .ask(vec![asks(book, name, Verb::Show)], PATIENCE)

@@ -1,4 +1,4 @@
-//! How long keys live: until they say nothing any more, and a little longer. Nothing stays for ever but shapes.
+//! How long keys live: until they equal an unknown key, and a little longer. Only shapes stay for ever.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::kit::{PATIENCE, asks, book, check, config, now, open, until};
 
 type Fresh = fn(u64) -> u64;
 
-/// Every algorithm, and when one token of two, spent at a millisecond, is as if it never had been.
+/// Every algorithm, and when one token of two, spent at a millisecond, is fully restored.
 const ALGORITHMS: [(&str, Fresh); 6] = [
     ("token-bucket", |at| at + 500),
     ("leaky-bucket", |at| at + 500),
@@ -20,7 +20,7 @@ const ALGORITHMS: [(&str, Fresh); 6] = [
     ("sliding-counters, slices: 10", |at| at / 100 * 100 + 1_000),
 ];
 const LINGER: Duration = Duration::from_secs(1);
-/// What lifetimes are rounded up by, at most.
+/// The most that lifetimes are rounded up by.
 const ROUNDED_MS: i64 = 2;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,7 +34,7 @@ async fn every_key_goes_when_it_is_fresh_and_has_lingered() {
         let book = book(&[&format!(
             "name: only, limit: 2, per: 1s, algorithm: {algorithm}"
         )]);
-        // The script decides about the one, the node about the other.
+        // The script decides one of them, the node the other.
         let (checked, charged) = (
             check(&book, 2 * place, 1),
             asks(&book, 2 * place + 1, Verb::Charge(Cost::ONE)),
@@ -72,7 +72,7 @@ async fn every_key_goes_when_it_is_fresh_and_has_lingered() {
     until("every key has gone", async || states() == 0).await;
     let gone = now().as_nanos() / 1_000_000;
     assert!(gone >= last, "the last went {} ms early", last - gone);
-    // One for each set of policies, however many keys there were.
+    // One for each set of policies, for any number of keys.
     let shapes = server.cli(&["KEYS", "*"]);
     assert_eq!(shapes.lines().count(), ALGORITHMS.len(), "{shapes}");
 }

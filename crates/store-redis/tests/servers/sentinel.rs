@@ -1,4 +1,4 @@
-//! A primary behind Sentinels: the same, and another primary when it goes.
+//! A primary behind Sentinels: the common suite, and a failover.
 
 use tollgate_conformance::{SuitePlan, all};
 use tollgate_parts::{RedisSetup, Sentinels};

@@ -1,4 +1,4 @@
-//! One server: everything an engine must pass, and what is kept of a key.
+//! One server: the common suite, and the stored state of a key.
 
 use tollgate_conformance::{SuitePlan, all, ledgers};
 use tollgate_limit::Cost;
@@ -59,7 +59,7 @@ async fn what_needs_no_decision_is_one_call() {
     ]
     .concat();
     let book = book(&every);
-    // The server learns the script.
+    // Loads the script.
     let charge = asks(&book, 3, Verb::Charge(Cost::from_u32(1)));
     assert_eq!(
         engine.ask(vec![charge], PATIENCE).await,
@@ -113,7 +113,7 @@ async fn keys_of_one_batch_are_one_call() {
     let server = Server::start();
     let engine = open(&config(&server)).await;
     let book = book(&FIVE);
-    // Key `n` is asked for n times of sixty tokens, of which one fits; the server learns the script first.
+    // Key `n` gets n requests for sixty tokens, of which one fits; the script is loaded first.
     let batch = |names: core::ops::Range<u128>| -> Vec<_> {
         let each = names.flat_map(|name| (0..name).map(move |_| name));
         each.map(|name| check(&book, name, 60)).collect()

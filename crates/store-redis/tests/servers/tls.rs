@@ -1,4 +1,4 @@
-//! TLS with an authority of our own, and users with few rights: who may speak, and to whom.
+//! TLS with a private authority, and users with few rights: authentication of both sides.
 
 use std::fs;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ async fn a_server_with_tls_is_asked_and_others_are_not() {
         identity: None,
         ..tls(&papers)
     });
-    // The server closes the connection, and cannot say why in words that reach us.
+    // The server closes the connection, before its reason can reach the client.
     assert!(["forbidden", "unreachable"].contains(&kind_of(&nobody, &ask).await));
 }
 
@@ -117,7 +117,7 @@ fn closed(papers: &Papers, servers: Servers) -> Config {
     config
 }
 
-/// Whoever believes another authority, expects another name or has another password, asks nobody.
+/// A client with another authority, another expected name or another password sends no requests.
 async fn forbidden(good: &Config, misnamed: Servers) {
     let mut config = good.clone();
     config.servers = misnamed;

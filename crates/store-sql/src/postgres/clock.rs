@@ -1,4 +1,4 @@
-//! Asks the database for its time, every now and then.
+//! Queries the database for its time, at intervals.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use super::pool::{PostgresPool, lock};
 
 /// How often clocks are compared.
 const EVERY: Duration = Duration::from_secs(10);
-/// How long a connection is waited for.
+/// Deadline of a comparison.
 const TIME: Duration = Duration::from_secs(1);
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT";
 
@@ -25,7 +25,7 @@ pub(super) fn start(pool: &Arc<PostgresPool>) {
             if pool.strong_count() == 0 {
                 return;
             }
-            // What could not be compared now is compared next time.
+            // The next round retries a failure.
             let _ = tokio::time::timeout(TIME, compare(&pool)).await;
         }
     });

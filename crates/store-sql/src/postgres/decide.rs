@@ -1,4 +1,4 @@
-//! The statement that decides plain checks and does what needs no decision, and the second opinion on what it says.
+//! The statement that decides plain checks and unconditional changes, and the verification of its result.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const DECIDE: &str = "
             WITH ORDINALITY AS ask (tag, name, shape, policies, asks, place),
         LATERAL tollgate_change(ask.tag, ask.name, ask.shape, ask.policies, ask.asks) AS one";
 
-/// Decides every group that the database can decide. A group that met a state of other policies goes the other way.
+/// Decides every group that the database can decide. A group that found a state of other policies falls back to `swap`.
 pub(super) async fn decide(
     connection: &mut PgConnection,
     groups: &mut [Group],
@@ -56,7 +56,7 @@ pub(super) async fn decide(
     Ok(())
 }
 
-/// Works out the answers from what the database found, and holds its verdicts against them.
+/// Computes the answers from the state that the database found, and compares its verdicts with them.
 fn judge(group: &mut Group, row: &PgRow) -> Result<(), sqlx::Error> {
     if row.try_get(1)? {
         group.way = Way::Swap;
@@ -106,7 +106,7 @@ fn answers(
     Ok(answers)
 }
 
-/// The asks of one key, as `tollgate_change` takes them.
+/// The requests of one key in the format of `tollgate_change`.
 fn text(asks: &[StoreRequest]) -> String {
     let mut text = String::from("{");
     for ask in asks {

@@ -1,21 +1,20 @@
-//! The asks of a batch, key by key, in the one order in which all nodes lock keys.
+//! The requests of a batch by key, in the order in which all nodes lock keys.
 
 use std::collections::BTreeMap;
 
 use tollgate_store::{EngineAnswer, Failure, Name, StoreRequest, Verb};
 
-/// Which way a group goes.
+/// How a group is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// The database decides.
     Decide,
     /// Read, decide here, write if unchanged.
     Swap,
-    /// It has its answers.
+    /// Answered.
     Done,
 }
 
-/// All asks of one key.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) asks: Vec<StoreRequest>,
@@ -24,7 +23,7 @@ pub(super) struct Group {
     answers: Vec<Result<EngineAnswer, Failure>>,
 }
 
-/// The groups of a batch, in the order of their keys.
+/// Ordered by key.
 pub(super) fn grouped(batch: Vec<StoreRequest>) -> Vec<Group> {
     let mut groups: BTreeMap<(u64, Name), Group> = BTreeMap::new();
     for (place, ask) in batch.into_iter().enumerate() {
@@ -44,7 +43,7 @@ pub(super) fn grouped(batch: Vec<StoreRequest>) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// Whether the database can do it: a check that writes nothing when it is refused, or what needs no decision.
+/// Whether the database can execute it: a check that writes nothing on refusal, or an unconditional change.
 fn is_plain(ask: &StoreRequest) -> bool {
     let policies = ask.book.set().policies();
     let counts = policies.iter().any(|policy| policy.config().count_refused);
@@ -53,7 +52,7 @@ fn is_plain(ask: &StoreRequest) -> bool {
 }
 
 impl Group {
-    /// By what the database knows the key.
+    /// The primary key of the key's row.
     pub(super) fn id(&self) -> Option<(i64, String)> {
         let ask = self.asks.first()?;
         let name = format!("{:032x}", ask.name.0);
@@ -64,18 +63,16 @@ impl Group {
         !matches!(self.way, Way::Done)
     }
 
-    /// Takes the answers to its asks.
     pub(super) fn finish(&mut self, answers: Vec<Result<EngineAnswer, Failure>>) {
         self.answers = answers;
         self.way = Way::Done;
     }
 
-    /// Answers all its asks with a failure of its own.
     pub(super) fn fail(&mut self, failure: &Failure) {
         self.finish(vec![Err(failure.clone()); self.asks.len()]);
     }
 
-    /// The answers it has, and their places in the batch.
+    /// The answers it has, and their indexes in the batch.
     pub(super) fn into_answers(
         self,
     ) -> impl Iterator<Item = (usize, Result<EngineAnswer, Failure>)> {

@@ -1,6 +1,6 @@
-//! Ledgers in `PostgreSQL`: one statement loads one with the database's time, one swaps it if it is still what it was.
+//! Ledgers in `PostgreSQL`: one statement loads one with the database's time, one swaps it by compare-and-swap.
 //!
-//! Their table is made when one is first asked for, so that a database without them needs no new rights. Not here: what
+//! Their table is created on first use, so that a database without them needs no new rights. Not here: what
 //! they mean.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const NEXT: &str = "
         FROM (SELECT extract(epoch FROM clock_timestamp())::BIGINT) AS clock (now_s)
         WHERE tag = $1 AND name = $2 AND version = $6";
 
-/// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
+/// One page in the order of the keys: deletes expired rows that are not locked, and returns where the next page begins.
 const SWEEP: &str = "
     WITH page AS (
         SELECT tag, name FROM tollgate_ledger WHERE (tag, name) > ($1, $2) ORDER BY tag, name LIMIT $3
@@ -63,7 +63,7 @@ pub(super) async fn load(
     .await
 }
 
-/// Writes a ledger, if nobody did since.
+/// Writes a ledger, if it is unchanged since.
 pub(super) async fn swap(
     pool: &Arc<PostgresPool>,
     id: LedgerId,
@@ -74,7 +74,7 @@ pub(super) async fn swap(
     within(time, async move |until| {
         let mut connection = of_task.take(until).await?;
         let result = match swap_now(&of_task, &mut connection, id, &swap).await {
-            // Somebody else was first.
+            // Another node was first.
             Err(error) if failure::is_worth_retrying(&error) => Ok(Swapped::Lost),
             result => result,
         };
@@ -83,7 +83,7 @@ pub(super) async fn swap(
     .await
 }
 
-/// Drops ledgers that say nothing any more, a page; says where the next begins.
+/// Deletes a page of expired ledgers; returns where the next page begins.
 pub(super) async fn sweep(
     connection: &mut PooledPostgres,
     from: &(i64, String),
@@ -97,7 +97,7 @@ pub(super) async fn sweep(
     }
 }
 
-/// Works in a task of its own, so that a statement is not cut off in the middle because nobody waits any more.
+/// Runs in a separate task, so that a statement is not aborted when the caller stops waiting.
 async fn within<T, W>(time: Duration, work: impl FnOnce(Instant) -> W) -> Result<T, Failure>
 where
     T: Send + 'static,
@@ -147,7 +147,7 @@ async fn swap_now(
     })
 }
 
-/// Sees to it that the table is there.
+/// Creates the table if it is missing.
 async fn known(pool: &PostgresPool, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     if !pool.has_ledgers.load(Ordering::Relaxed) {
         create(

@@ -1,12 +1,13 @@
 //! `PostgreSQL`: one statement decides a batch, in the database.
 //!
-//! Checks, charges, refunds and settlements go through `tollgate_change`, key by key in one order, so that batches
-//! never lock each other out. Everything else is rare: rows are read, decided over here, and written if they are still
-//! the ones that were read. Whatever the database found is decided over again by
-//! [`Book::apply`](tollgate_store::Book::apply), and both must agree. Nothing is answered after the time given: what is
-//! under way then is finished, or given up, by a task of its own.
+//! Checks, charges, refunds and settlements go through `tollgate_change`, with keys in one order, so that batches
+//! never deadlock. Everything else is rare: rows are read, decided in this process, and written if they are still
+//! the ones that were read. Every verdict of the database is checked by
+//! [`Book::apply`](tollgate_store::Book::apply), and both must agree. Nothing is answered after the deadline:
+//! statements
+//! in flight then are finished, or given up, by a separate task.
 //!
-//! Not here: when not to ask at all, and what is answered instead.
+//! Not here: the circuit breaker, and fallback answers.
 
 mod clock;
 mod decide;
@@ -33,18 +34,17 @@ use pool::PostgresPool;
 use crate::failure;
 use crate::sweep::Sweep;
 
-/// Where the database is, and how many connections to keep.
 #[derive(Clone, Debug)]
 pub struct PostgresConfig {
-    /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
+    /// `postgres://user:password@host/database?sslmode=verify-full`; must not be logged.
     pub url: String,
-    /// Who may have signed the database's certificate, in PEM, besides those the system trusts.
+    /// Certificate authorities in PEM, besides those of the system.
     pub ca: Option<PathBuf>,
-    /// Our certificate and its key, in PEM, where the database asks for one.
+    /// Client certificate and key, in PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Connections at most.
+    /// The most connections.
     pub connections: usize,
-    /// How rows that say nothing any more are dropped; `None` leaves that to others.
+    /// Deletion of expired rows; `None` leaves that to other nodes.
     pub sweep: Option<Sweep>,
 }
 
@@ -61,7 +61,6 @@ impl PostgresConfig {
     }
 }
 
-/// A `PostgreSQL` database that decides.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     pool: Arc<PostgresPool>,
@@ -69,11 +68,11 @@ pub struct Postgres {
 
 type Answers = Vec<Result<EngineAnswer, Failure>>;
 
-/// How long the database may take for a statement that nobody waits for any more, before its connection is given up.
+/// How long the database may take for an abandoned statement, before its connection is dropped.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
 impl Postgres {
-    /// An engine that connects soon, or when it is first asked, and whenever it must again.
+    /// Connects in the background or on first use, and reconnects when needed.
     pub fn new(config: &PostgresConfig) -> Result<Self, Failure> {
         let identity = config.identity.as_ref();
         let address = PostgresAddress {
@@ -100,7 +99,7 @@ impl Engine for Postgres {
         let until = Instant::now() + time;
         let pool = Arc::clone(&self.pool);
         pool.now.hear(&batch);
-        // A task of its own, so that a statement is not cut off in the middle because nobody waits any more.
+        // A separate task, so that a statement is not aborted when the caller stops waiting.
         let work = tokio::spawn(async move { answer(&pool, batch, until).await });
         match tokio::time::timeout_at(until, work).await {
             Ok(Ok(answers)) => answers,
@@ -141,7 +140,7 @@ async fn answer(pool: &PostgresPool, batch: Vec<StoreRequest>, until: Instant) -
     answers
 }
 
-/// Decides until every group is decided or the time is up.
+/// Retries until every group is decided or the deadline.
 async fn attempts(
     pool: &PostgresPool,
     groups: &mut [Group],
@@ -160,7 +159,7 @@ async fn attempts(
     judged(pool, connection, result)
 }
 
-/// What came of a connection, which is given back where it is as good as before.
+/// Maps the result, and returns a connection that is still usable to the pool.
 fn judged<T>(
     pool: &PostgresPool,
     connection: pool::PooledPostgres,
@@ -183,7 +182,7 @@ fn judged<T>(
     }
 }
 
-/// One attempt: plain checks in one statement, and what is left by reading and writing.
+/// One attempt: plain checks in one statement, the rest by reading and writing.
 async fn once(
     pool: &PostgresPool,
     connection: &mut pool::PooledPostgres,

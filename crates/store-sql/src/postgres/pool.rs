@@ -1,7 +1,7 @@
-//! Connections: at most so many, made when they are needed, and left alone for a while when they cannot be.
+//! Connections: bounded in number, opened on demand, with a pause after failures.
 //!
-//! A connection that failed is dropped, never repaired. While none can be made, whoever asks is told so at once, and
-//! one from time to time tries again. Not here: statements.
+//! A connection that failed is dropped, never repaired. While none can be opened, callers fail at once, and
+//! a caller retries from time to time. Not here: statements.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -20,21 +20,21 @@ use super::group::Group;
 use crate::failure;
 use crate::sweep::Now;
 
-/// Asks that wait for a connection.
+/// Callers that wait for a connection.
 const WAITING_MAX: usize = 1024;
-/// How long nobody connects after a failure: first, and at most.
+/// Pauses between attempts to connect: the first, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long the database may take for a statement, and for a lock within it.
 const LIMITS: [(&str, &str); 3] = [
     ("statement_timeout", "2s"),
     ("lock_timeout", "1s"),
-    // To compile a statement takes longer than to run it.
+    // Compiling these statements takes longer than running them.
     ("jit", "off"),
 ];
-/// Numbers of shapes that are remembered to be written.
+/// Numbers of shapes that are known to be stored.
 const SHAPES_MAX: usize = 100_000;
-/// All nodes that bring the tables up to date at once take turns by this number.
+/// Concurrent migrations take turns by this lock number.
 const MIGRATING: i64 = 0x746f_6c6c;
 const MIGRATIONS: [&str; 2] = [
     include_str!("../../migrations/1-tables.sql"),
@@ -49,15 +49,15 @@ pub(super) struct PostgresPool {
     waiting: AtomicUsize,
     down: Mutex<Option<Down>>,
     is_migrated: AtomicBool,
-    /// Whether the table of ledgers is there.
+    /// Whether the table of ledgers exists.
     pub(super) has_ledgers: AtomicBool,
-    /// The time by which rows are swept.
+    /// The time for sweeping.
     pub(super) now: Now,
     shapes: Mutex<BTreeSet<u64>>,
     pub(super) clock: Mutex<Option<ClockComparison>>,
 }
 
-/// Why no connection can be made, and until when nobody tries.
+/// The last failure, and the time of the next attempt.
 #[derive(Clone, Debug)]
 struct Down {
     failure: Failure,
@@ -65,7 +65,7 @@ struct Down {
     pause: Duration,
 }
 
-/// A connection and the right to have one.
+/// A connection and its permit.
 #[derive(Debug)]
 pub(super) struct PooledPostgres {
     connection: PgConnection,
@@ -101,7 +101,6 @@ impl PostgresPool {
         }
     }
 
-    /// A connection, unless there is none in time.
     pub(super) async fn take(&self, until: Instant) -> Result<PooledPostgres, Failure> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -124,12 +123,12 @@ impl PostgresPool {
         })
     }
 
-    /// Takes a connection back that is as good as before.
+    /// Only for a connection that is still usable.
     pub(super) fn give_back(&self, taken: PooledPostgres) {
         lock(&self.idle).push(taken.connection);
     }
 
-    /// The tables are not there: the next connection makes them.
+    /// The tables are missing: the next connection creates them.
     pub(super) fn forget_schema(&self) {
         self.is_migrated.store(false, Ordering::Relaxed);
         self.has_ledgers.store(false, Ordering::Relaxed);
@@ -137,7 +136,7 @@ impl PostgresPool {
         lock(&self.idle).clear();
     }
 
-    /// Sees to it that the database has the shapes that states will name.
+    /// Stores the shapes that states will name.
     pub(super) async fn remember_shapes(
         &self,
         connection: &mut PgConnection,
@@ -179,7 +178,7 @@ impl PostgresPool {
             }
             Err(error) => {
                 let failure = failure::of(&error);
-                // What was there before is as gone.
+                // Idle connections are likely broken too.
                 lock(&self.idle).clear();
                 *lock(&self.down) = Some(Down::after(down.as_ref(), failure.clone()));
                 Err(failure)
@@ -198,7 +197,7 @@ impl PostgresPool {
 }
 
 impl Down {
-    /// The next pause is twice as long, and between half and the whole of that, so that nodes do not come together.
+    /// The next pause is twice as long, and between half and the whole of that, so that nodes do not retry in step.
     fn after(before: Option<&Self>, failure: Failure) -> Self {
         let pause = before.map_or(PAUSE, |before| (before.pause * 2).min(PAUSE_MAX));
         let chance = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
@@ -210,9 +209,9 @@ impl Down {
     }
 }
 
-/// Brings the tables up to date. Where they are, nothing is written: a standby can be asked, and says that it is one.
+/// Migrates the tables. If they are up to date nothing is written, so that a standby answers and is recognized.
 async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    // Asked of the catalogue itself: what a name stands for may be remembered from before our turn.
+    // Queries the system catalogue: the meaning of a name may be cached from before the lock.
     const KNOWN: &str = "
         SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'tollgate_swap' AND pg_function_is_visible(oid))";
     const DECIDES: &str = "
@@ -222,7 +221,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     create(connection, DECIDES, &[decides]).await
 }
 
-/// Makes what is not known to be there; nodes take turns at it.
+/// Creates missing objects; nodes take turns.
 pub(super) async fn create(
     connection: &mut PgConnection,
     known: &'static str,

@@ -1,7 +1,7 @@
-//! What is rare: rows are read, decided over here, and written if they are still the ones that were read.
+//! The rare path: rows are read, decided in this process, and written if they are still the ones that were read.
 //!
 //! A row is still the same if the same transaction wrote it. Two statements for a batch; a group whose row changed in
-//! between stays open, and is tried again by whoever calls.
+//! between stays open, and the caller retries.
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
@@ -23,7 +23,7 @@ const WRITE: &str = "
             WITH ORDINALITY AS ask (tag, name, was, shape, charged, kept, fresh, place),
         LATERAL tollgate_swap(ask.tag, ask.name, ask.was, ask.shape, ask.charged, ask.kept, ask.fresh) AS swapped";
 
-/// Does every group that the database cannot decide; those whose row changed meanwhile stay open.
+/// Groups whose row changed meanwhile stay open.
 pub(super) async fn swap(
     connection: &mut PgConnection,
     groups: &mut [Group],
@@ -50,7 +50,7 @@ pub(super) async fn swap(
     writes.write(connection).await
 }
 
-/// What was read of a row: who wrote it, and what it holds.
+/// A row: the transaction that wrote it, and its content.
 type Seen = (String, Result<Option<StoredRow>, Failure>);
 
 async fn read(
@@ -87,7 +87,7 @@ fn stored(row: &PgRow) -> Result<Result<Option<StoredRow>, Failure>, sqlx::Error
     })))
 }
 
-/// Rows to write, and the groups that are done once they are.
+/// Rows to write, and the groups that this completes.
 #[derive(Default)]
 struct Writes<'g> {
     groups: Vec<(&'g mut Group, Vec<Result<EngineAnswer, Failure>>)>,
@@ -109,7 +109,7 @@ impl<'g> Writes<'g> {
     ) {
         let (shape, charged, kept, fresh) = match change {
             RowChange::Nothing => return group.finish(answers),
-            // Made and forgotten in one batch.
+            // Created and deleted in one batch.
             RowChange::Forget if was.is_none() => return group.finish(answers),
             RowChange::Forget => (0, None, String::new(), 0),
             RowChange::Keep {

@@ -1,4 +1,4 @@
-//! Rows that say nothing any more are dropped, a page at a time, and nobody waits for it.
+//! Deletes expired rows, a page at a time, in the background.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use super::ledger;
 use super::pool::PostgresPool;
 use crate::sweep::{PAGE, Sweep};
 
-/// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
+/// One page in the order of the keys: deletes expired rows that are not locked, and returns where the next page begins.
 const SWEEP: &str = "
     WITH page AS (
         SELECT tag, name, fresh_s, touched_s FROM tollgate_state
@@ -25,7 +25,7 @@ const SWEEP: &str = "
     )
     SELECT tag, name FROM page ORDER BY tag DESC, name DESC LIMIT 1";
 
-/// Sweeps every so often, until the pool is gone.
+/// Sweeps until the pool is dropped.
 pub(super) fn start(pool: &Arc<PostgresPool>, config: Sweep) {
     let pool = Arc::downgrade(pool);
     tokio::spawn(async move {
@@ -34,7 +34,7 @@ pub(super) fn start(pool: &Arc<PostgresPool>, config: Sweep) {
             if pool.strong_count() == 0 {
                 return;
             }
-            // What could not be swept now is swept next time.
+            // The next round retries a failure.
             let _ = sweep(&pool, config.grace_s()).await;
             let _ = sweep_ledgers(&pool, config.grace_s()).await;
         }

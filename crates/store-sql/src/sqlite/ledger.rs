@@ -8,7 +8,6 @@ use tollgate_store::{LedgerId, LedgerVersion, LoadedLedger, Swap, Swapped};
 
 use crate::ledger::{loaded, number, row_id, seconds};
 
-/// The ledger of a key, and the time.
 pub(super) async fn load(
     connection: &mut SqliteConnection,
     id: LedgerId,
@@ -27,7 +26,7 @@ pub(super) async fn load(
     ))
 }
 
-/// Writes a ledger, if nobody did since.
+/// Writes a ledger, if it is unchanged since.
 pub(super) async fn swap(
     connection: &mut SqliteConnection,
     id: LedgerId,

@@ -1,7 +1,7 @@
 //! `SQLite`: one connection, one writer; batches that wait together share a transaction.
 //!
 //! The task that has the connection reads a row, lets [`fold`](crate::fold) decide, and writes it, all within
-//! `BEGIN IMMEDIATE`, so that other processes on the same file wait their turn. Not here: what rows mean.
+//! `BEGIN IMMEDIATE`, so that other processes on the same file wait. Not here: what rows mean.
 
 mod ledger;
 mod sweep;
@@ -26,14 +26,13 @@ use crate::form;
 use crate::sweep::Sweep;
 use sweep::Broom;
 
-/// Where the database is and how carefully it writes.
 #[derive(Clone, Debug)]
 pub struct SqliteConfig {
-    /// The file; it is made where there is none.
+    /// Created if missing.
     pub path: PathBuf,
     /// Whether a decision is on the disk when it is answered; otherwise a loss of power may lose the last ones.
     pub sync: bool,
-    /// How rows that say nothing any more are dropped; `None` leaves that to others.
+    /// Deletion of expired rows; `None` leaves that to other processes.
     pub sweep: Option<Sweep>,
 }
 
@@ -48,7 +47,6 @@ impl SqliteConfig {
     }
 }
 
-/// A `SQLite` database that decides.
 #[derive(Debug)]
 pub struct Sqlite {
     jobs: mpsc::Sender<Job>,
@@ -63,14 +61,12 @@ struct Job {
     answer: oneshot::Sender<Result<Done, Failure>>,
 }
 
-/// What is to be done.
 enum Task {
     Ask(Vec<StoreRequest>),
     Load(LedgerId),
     Swap(LedgerId, Swap),
 }
 
-/// What came of it.
 enum Done {
     Answers(Answers),
     Loaded(LoadedLedger),
@@ -81,13 +77,13 @@ enum Done {
 const JOBS_MAX: usize = 1024;
 /// Batches that share a transaction.
 const JOBS_TOGETHER_MAX: usize = 64;
-/// How often the file is looked for where no ask comes.
+/// How often the file is checked without requests.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long another process may keep the database locked.
 const BUSY: Duration = Duration::from_secs(5);
 
 impl Sqlite {
-    /// Opens the database; its task ends with the last ask after this is dropped.
+    /// Opens the database; its task ends with the last request after this is dropped.
     pub async fn open(config: &SqliteConfig) -> Result<Self, Failure> {
         let options = file_options(&config.path, config.sync, BUSY);
         let mut held = DatabaseFile::new(File::shared(options));
@@ -100,7 +96,6 @@ impl Sqlite {
         Ok(Self { jobs, file })
     }
 
-    /// The file.
     pub const fn file(&self) -> &Arc<File> {
         &self.file
     }
@@ -135,7 +130,7 @@ impl Engine for Sqlite {
     }
 
     fn proves_writes(&self) -> bool {
-        // After a failure there is a new connection, which has written.
+        // After a failure the connection is new, and opening it writes.
         true
     }
 }
@@ -163,7 +158,7 @@ fn gone() -> Failure {
     Failure::Unreachable("the task is gone".into())
 }
 
-/// Makes the tables where they are missing. It writes in any case: a disk that is full fails the connection, not a
+/// Creates missing tables. Always writes: a full disk then fails the connection, not a
 /// decision.
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), FileError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -180,7 +175,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), FileError> {
     Ok(transaction.commit().await?)
 }
 
-/// Tables, and what makes them.
+/// Tables, and their statements.
 const TABLES: [(&str, &str); 2] = [
     (
         "tollgate_state",
@@ -192,7 +187,7 @@ const TABLES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Does jobs until nobody can ask any more, and sweeps a page when it is time.
+/// Runs jobs until all senders are dropped, and sweeps a page when due.
 async fn work(mut held: DatabaseFile, mut queue: mpsc::Receiver<Job>, sweep: Option<Sweep>) {
     let mut jobs = Vec::new();
     let mut broom = sweep.map(Broom::new);
@@ -205,7 +200,7 @@ async fn work(mut held: DatabaseFile, mut queue: mpsc::Receiver<Job>, sweep: Opt
             count = queue.recv_many(&mut jobs, JOBS_TOGETHER_MAX) => if count == 0 { break },
             () = wait => {}
         }
-        // What nobody waits for any more is not done at all.
+        // Jobs without a waiting caller are skipped.
         jobs.retain(|job| job.until > Instant::now() && !job.answer.is_closed());
         for job in &jobs {
             if let (Task::Ask(asks), Some(broom)) = (&job.task, &broom) {
@@ -215,25 +210,25 @@ async fn work(mut held: DatabaseFile, mut queue: mpsc::Receiver<Job>, sweep: Opt
         if !jobs.is_empty() {
             let answers = together(&mut held, &jobs).await;
             for (job, answers) in jobs.drain(..).zip(answers) {
-                // Whoever asked may have left.
+                // The caller may have stopped waiting.
                 let _ = job.answer.send(answers);
             }
         }
         if look <= Instant::now() {
-            // A failure is told to the next ask; a file that is gone is saved though none comes.
+            // The next request reports a failure; a removed file is saved even without requests.
             let _ = held.ready(migrate).await;
             look = Instant::now() + LOOK_EVERY;
         }
-        // Also where jobs never end: they wait for a page, not for all of them.
+        // Even under constant load: jobs wait for one page, not for all.
         if let Some(broom) = broom.as_mut().filter(|broom| broom.due() <= Instant::now()) {
-            // Where there is no connection, the next ask makes one.
+            // Without a connection, the next request opens one.
             let _ = held.run(async |open| broom.sweep(open).await).await;
         }
     }
     held.give_up().await;
 }
 
-/// Does jobs in one transaction: all are done, or none.
+/// Runs jobs in one transaction: all or none.
 async fn together(held: &mut DatabaseFile, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
     let done = async |connection: &mut SqliteConnection| {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -262,7 +257,7 @@ async fn one(connection: &mut SqliteConnection, task: &Task) -> Result<Done, sql
     })
 }
 
-/// Does a batch, key by key; asks of one key in their order.
+/// By key; requests of one key in order.
 async fn batch(
     connection: &mut SqliteConnection,
     batch: &[StoreRequest],
@@ -298,7 +293,7 @@ async fn batch(
     Ok(answers)
 }
 
-/// A key, as rows have it.
+/// The primary key of a row.
 #[derive(Clone)]
 struct Id {
     tag: i64,

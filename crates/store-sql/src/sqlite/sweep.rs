@@ -1,4 +1,4 @@
-//! Rows that say nothing any more are dropped, a page at a time between batches.
+//! Deletes expired rows, a page at a time between batches.
 
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -8,12 +8,12 @@ use tollgate_store::StoreRequest;
 use super::Id;
 use crate::sweep::{Now, PAGE, Sweep};
 
-/// Where a sweep has come to, and when it goes on.
+/// The position of a sweep, and when it continues.
 pub(super) struct Broom {
     sweep: Sweep,
     due: Instant,
     from: Id,
-    /// Whether it has come to the ledgers, which follow after the states.
+    /// Ledgers come after the states.
     is_at_ledgers: bool,
     now: Now,
 }
@@ -29,7 +29,6 @@ impl Broom {
         }
     }
 
-    /// These are asked.
     pub(super) fn hear(&self, asks: &[StoreRequest]) {
         self.now.hear(asks);
     }
@@ -38,12 +37,12 @@ impl Broom {
         self.due
     }
 
-    /// Drops what is fresh of the next page; after the last it rests.
+    /// Deletes expired rows of the next page; pauses after the last.
     pub(super) async fn sweep(
         &mut self,
         connection: &mut SqliteConnection,
     ) -> Result<(), sqlx::Error> {
-        // What could not be swept now is swept next time.
+        // The next round retries a failure.
         let end = self.page(connection).await;
         if let Ok(Some(end)) = end {
             self.from = end;
@@ -57,7 +56,7 @@ impl Broom {
         end.map(drop)
     }
 
-    /// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the
+    /// Deletes expired rows after a key, and returns the last key of the page; `None` if that was the
     /// last of all.
     async fn page(&self, connection: &mut SqliteConnection) -> Result<Option<Id>, sqlx::Error> {
         let table = if self.is_at_ledgers { LEDGERS } else { STATES };
@@ -70,7 +69,7 @@ impl Broom {
             }),
             None => None,
         };
-        // No key is after the last, which has 32 digits.
+        // No key sorts after this; keys have 32 digits.
         let last = end.as_ref().map(|end| (end.tag, &*end.name));
         let (last_tag, last_name) = last.unwrap_or((i64::MAX, "g"));
         let sweep = sqlx::query(table.sweep).bind(tag).bind(name);
@@ -88,13 +87,13 @@ const START: Id = Id {
 };
 
 struct Table {
-    /// How a page of it ends.
+    /// Returns the end of a page.
     end: &'static str,
-    /// How what is fresh of it is dropped, at a second and with a grace.
+    /// Deletes expired rows, given a second and a grace.
     sweep: &'static str,
 }
 
-/// States are fresh by the clocks of the nodes.
+/// States expire by the clocks of the nodes.
 const STATES: Table = Table {
     end: "SELECT tag, name FROM tollgate_state WHERE (tag, name) > (?, ?)
         ORDER BY tag, name LIMIT 1 OFFSET ?",
@@ -102,7 +101,7 @@ const STATES: Table = Table {
         AND fresh_s <= ? AND touched_s <= unixepoch() - ?",
 };
 
-/// Ledgers by that of the machine.
+/// Ledgers expire by that of the machine.
 const LEDGERS: Table = Table {
     end: "SELECT tag, name FROM tollgate_ledger WHERE (tag, name) > (?, ?)
         ORDER BY tag, name LIMIT 1 OFFSET ?",

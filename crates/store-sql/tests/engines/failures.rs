@@ -1,4 +1,5 @@
-//! A database that is restarted, held still, read-only, or does not let us in: each its answer, in time, and back to
+//! A database that is restarted, stopped, read-only, or refuses the login: each gets its failure in time, and
+//! recovers to
 //! normal.
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ async fn a_restart_under_load_is_survived_and_nothing_is_given_twice() {
             let key = Arc::clone(&key);
             tokio::spawn(async move {
                 let (mut given, mut unknown) = (0_u32, 0_u32);
-                // Until the limit is reached, whatever happens to the server.
+                // Until the limit is reached, despite the restart.
                 loop {
                     match key.ask(Duration::from_secs(5)).await {
                         Ok(true) => given += 1,
@@ -51,7 +52,7 @@ async fn a_restart_under_load_is_survived_and_nothing_is_given_twice() {
         given += more;
         unknown += lost;
     }
-    // What was not answered may have been done: never more than the limit, and as much as that leaves.
+    // Unanswered requests may have been done: never more than the limit, and at least the rest.
     assert!(unknown > 0, "nobody noticed the restart");
     let (fewest, most) = (1_000_u32.saturating_sub(unknown), 1_000);
     assert!(

@@ -1,4 +1,4 @@
-//! One key of one contract, whatever the engine, and what is asked about it.
+//! One key of one contract, for any engine, and requests about it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ contracts:
       - { name: hourly, limit: 1000, per: 1h, algorithm: fixed-window }
 ";
 
-/// So long that only what hangs takes it.
+/// Only a hang takes this long.
 pub(crate) const PATIENT: Duration = Duration::from_secs(30);
-/// What an answer may take on a machine that does other things, beyond the time it was given.
+/// Tolerance beyond the deadline on a busy machine.
 const SLACK: Duration = Duration::from_secs(2);
 
 pub(crate) struct EngineKey<E> {
@@ -35,7 +35,7 @@ impl<E: Engine> EngineKey<E> {
         Self { engine, book }
     }
 
-    /// Asks for one token, in 2023; whether it was given.
+    /// Requests one token, in 2023; returns whether it was admitted.
     pub(crate) async fn ask(&self, time: Duration) -> Result<bool, Failure> {
         let begin = Instant::now();
         let (cost, lot) = (Cost::ONE, Lot::ALWAYS);
@@ -48,13 +48,13 @@ impl<E: Engine> EngineKey<E> {
         }
     }
 
-    /// What it says to something about the same token, at the same time.
+    /// Another request about the same key, at the same time.
     pub(crate) async fn said(&self, verb: Verb) -> Result<EngineAnswer, Failure> {
         let ask = self.asks(1, verb, 1_700_000_000_000_000_000);
         self.engine.ask(vec![ask], PATIENT).await.remove(0)
     }
 
-    /// Asks until it is answered again.
+    /// Repeats requests until one is answered.
     pub(crate) async fn recovers(&self) -> bool {
         let begin = Instant::now();
         loop {
@@ -76,13 +76,13 @@ impl<E: Engine> EngineKey<E> {
     }
 }
 
-/// A sweep that is always under way, and spares nothing for being new.
+/// A continuous sweep without a grace period.
 pub(crate) const SWEEP: Sweep = Sweep {
     every: Duration::from_millis(20),
     grace: Duration::ZERO,
 };
 
-/// Many keys charged in 2023 for an hour, and the one after them in 2500: all of the former go, and the latter stays.
+/// Many keys that expired in 2023, and one charged in 2500: all of the former are deleted, and the latter stays.
 pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> E) {
     const YEAR_2023: u64 = 1_700_000_000_000_000_000;
     const YEAR_2500: u64 = 16_725_225_600_000_000_000;
@@ -119,7 +119,7 @@ pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> 
     }
 }
 
-/// Two ledgers, one of which says nothing any more: it goes, and the other stays.
+/// Two ledgers, one of which is expired: it is deleted, and the other stays.
 pub(crate) async fn sweeps_ledgers(engine: impl Engine) {
     let id = |name| LedgerId {
         tag: 1,

@@ -1,4 +1,4 @@
-//! `PostgreSQL` passes the whole suite, and two ways to one database share its limits.
+//! `PostgreSQL` passes the whole suite, and two engines on one database share its limits.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ async fn what_needs_no_decision_is_one_statement() {
     else {
         panic!("no decision");
     };
-    // What the engine did, besides keeping an eye on clocks.
+    // Statements of the engine, except the comparison of clocks.
     let log = "SELECT pg_read_file(pg_current_logfile())";
     let statements = || {
         let log = server.sql(log);

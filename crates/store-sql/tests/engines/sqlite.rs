@@ -1,4 +1,4 @@
-//! `SQLite` passes the whole suite, and two ways to one file share its limits.
+//! `SQLite` passes the whole suite, and two engines on one file share its limits.
 
 use std::sync::Arc;
 

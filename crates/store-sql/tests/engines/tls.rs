@@ -1,4 +1,4 @@
-//! TLS to `PostgreSQL`: who may speak, and to whom.
+//! TLS to `PostgreSQL`: authentication of both sides.
 
 use tollgate_parts::{Papers, Postgres as Server};
 use tollgate_store::Failure;
@@ -67,7 +67,7 @@ async fn a_certificate_is_as_good_as_a_password_where_the_database_says_so() {
     assert_eq!(kind(&config).await, "given");
     let others = Papers::new();
     config.identity = Some(others.client());
-    // The database ends the handshake; what it says may be lost with the connection.
+    // The database ends the handshake; its message may be lost with the connection.
     assert!(["forbidden", "unreachable"].contains(&kind(&config).await));
 }
 
