@@ -252,12 +252,12 @@ impl Site {
 
     /// What it holds of a key.
     pub(crate) fn held(&self, key: u64, now: Instant) -> HeldLease {
-        let mut held = match self.spot(key).filter(|(node, _)| node.is_holder()) {
-            Some((node, spot)) => node.held_leases(&spot, now),
-            None => {
-                let held = self.holder.get(key);
-                held.map_or_else(Vec::new, |key| key.holding.held(now))
-            }
+        let by_node = self.spot(key).filter(|(node, _)| node.is_holder());
+        let mut held = if let Some((node, spot)) = by_node {
+            node.held_leases(&spot, now)
+        } else {
+            let held = self.holder.get(key);
+            held.map_or_else(Vec::new, |key| key.holding.held(now))
         };
         held.pop().map(|(_, held)| held).unwrap_or_default()
     }

@@ -238,7 +238,7 @@ impl Node {
         };
         for (place, _, parts) in node.placed_parts() {
             each_lender(company, parts.each(), now, |lender, now| {
-                act(place, lender, now)
+                act(place, lender, now);
             });
         }
     }

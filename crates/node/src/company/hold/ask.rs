@@ -180,7 +180,7 @@ impl HeldAsk<'_> {
             refused_by: (!is_allowed).then_some(by),
             contract: Some(contract),
             policy,
-            limit: part.map_or(0, |part| part.limit()),
+            limit: part.map_or(0, PolicyPart::limit),
             remaining,
             is_part: true,
             receipt: Receipt::One(self.node.booking_elsewhere(&self.spot, due)),

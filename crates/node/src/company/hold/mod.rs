@@ -259,8 +259,8 @@ impl Node {
         };
         hold.each(|shard| {
             while let Some((name, joined)) = shard.holder.poll_joined() {
-                let held = shard.holder.get(name);
-                let answer = held.and_then(|held| node.joined(name, held, &joined, now));
+                let key = shard.holder.get(name);
+                let answer = key.and_then(|key| node.joined(name, key, &joined, now));
                 decided.push(HeldDecision {
                     name: (name, joined.number),
                     by: joined.by,
