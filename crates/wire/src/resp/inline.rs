@@ -6,13 +6,8 @@ use super::parse::ProtocolError;
 
 /// Splits a line at spaces, and appends the unescaped arguments to `bytes`.
 ///
-<<<<<<< HEAD
-/// In double quotes `\n`, `\r`, `\t`, `\b`, `\a` and `\xHH` have their usual meaning and any other escaped byte is itself;
-/// in single quotes only `\'` is an escape. A closing quote must be followed by a space or the end.
-=======
 /// In double quotes `\n`, `\r`, `\t`, `\b`, `\a` and `\xHH` have their usual meaning and any other escaped byte is
 /// itself; in single quotes only `\'` is an escape. A closing quote must be followed by a space or the end.
->>>>>>> w2/plain1
 pub(super) fn split(
     line: &[u8],
     arguments_max: usize,
