@@ -1,4 +1,4 @@
-//! What an answer says of the policy it names, through several doors.
+//! What an answer says of the policy it names, over several protocols.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Every door of a server, from outside. One program for all of them, as each more takes long to build.
+//! Every protocol of a server, from outside. One program for all of them, as each more takes long to build.
 
 mod answers;
 mod grpc;

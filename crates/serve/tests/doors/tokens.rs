@@ -1,4 +1,4 @@
-//! What a caller may whose token is for some things only, at every door; and what guesses get.
+//! Rights of a limited token, over every protocol; and answers to guesses.
 
 #![allow(clippy::expect_used)] // Helpers too: a test that cannot begin has failed.
 
@@ -353,7 +353,7 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
     };
     save("first-token-of-two");
     let assigned = QuotaLimits {
-        // A server that began tells nobody anything for as long as both.
+        // A server that just started assigns nothing for as long as both.
         ttl_s: 3,
         delivery: Duration::from_secs(1),
         ..QuotaLimits::default()

@@ -1,4 +1,4 @@
-//! Alert rules and the dashboard: Prometheus takes them, they ask for nothing that a node does not tell, and fire when
+//! Alert rules and the dashboard: Prometheus takes them, they use only metrics that a node has, and fire when
 //! a node dies.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]

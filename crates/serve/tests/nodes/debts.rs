@@ -1,4 +1,4 @@
-//! A charge beyond what is left takes what is left and leaves debt, however nodes agree about a key.
+//! A charge beyond what is left takes what is left and leaves debt, under every coordination.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -11,7 +11,7 @@ use crate::pipelines::{MODES, RespClient, RespReply, settings};
 
 fn contracts() -> String {
     let each = MODES.iter().map(|(name, how, _)| {
-        // Whoever begins to lend takes it that nothing was lent.
+        // A new lender assumes that nothing was lent.
         let is_lent = how.contains("coordination: lease") && !how.contains("recovery");
         let fresh = if is_lent { ", recovery: fresh" } else { "" };
         // These begin with nothing.
@@ -37,7 +37,7 @@ impl RespClient {
     }
 }
 
-/// Waits until both nodes know who owns which keys: until then each may take itself for the owner of all.
+/// Waits until both nodes know who owns which keys: until then each may consider itself the owner of all.
 fn agree_on_owners(sides: &mut [RespClient; 2]) {
     let mut users = 0_u32..;
     eventually("both nodes know the owners", || {
@@ -66,9 +66,9 @@ fn a_cost_of_responses_is_enforced_by_every_coordination() {
     for (mode, _, _) in MODES {
         // A share of a limit is enforced by itself.
         let (whole, most) = match mode {
-            // Under sync nodes tell each other once in an interval: until then each may admit a bucket of its own.
+            // Under sync nodes exchange once in an interval: until then each may admit a bucket of its own.
             "local" | "sync" => (1_000, 8),
-            // What others admitted is heard of a little later.
+            // Admissions of other nodes arrive a little later.
             "gossip" => (1_000, 6),
             mode if is_shared(mode) => (400, 6),
             _ => (1_000, 4),
@@ -103,7 +103,7 @@ fn a_cost_of_responses_is_enforced_by_every_coordination() {
             are_refused
         });
         let debts = sides.each_mut().map(|side| figure(side, "debt"));
-        // A node that has yet to hear of the last charges of others cannot forgive them.
+        // A node that has not received the last charges of others cannot refund them.
         let most = if mode == "gossip" || mode == "sync" {
             450
         } else {

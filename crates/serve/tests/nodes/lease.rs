@@ -1,4 +1,4 @@
-//! Leases of two real servers in one process, held by real clients: never a token too many, whoever falls.
+//! Leases of two real servers in one process, held by real clients: never a token too many, whichever process fails.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -93,7 +93,7 @@ pub(crate) fn node(
     start(settings).unwrap()
 }
 
-/// A client that asks for one key all the time, and writes down what it admits by itself.
+/// A client that requests one key all the time, and records its own admissions.
 pub(crate) struct LeaseLoad {
     pub(crate) client: Arc<Client>,
     pub(crate) admitted: Arc<Mutex<Vec<(u64, u64)>>>,
@@ -217,7 +217,7 @@ fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
         };
         loads.iter().all(held) && admitted() > 2_000
     });
-    // The node that lends dies with all it knew; the other hears from clients what they hold, and goes on.
+    // The node that lends dies with all it knew; clients report their leases to the other, which continues.
     let gone = lender(&servers).unwrap();
     let mut servers = servers;
     drop(servers.remove(gone));
@@ -463,7 +463,7 @@ fn a_sidecar_decides_by_leases_of_its_nodes() {
             .filter(|_| ask(&mut stream, &["user", "eve"]))
             .count();
         let stands = lent(&node);
-        // What begins empty has filled by then.
+        // Buckets that start empty have filled by then.
         passed == 10 && stands.count("reserved_depth") >= 100 && stands.count("pool") >= 200
     });
     let served = || lent(&node).count("counts.served");

@@ -1,4 +1,4 @@
-//! Leases whose books are in a store that two real servers share: whoever falls, the other goes on at once, and never a
+//! Leases whose ledger is in a store that two real servers share: if one fails the other continues at once, and never a
 //! token too many.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]

@@ -1,4 +1,4 @@
-//! What nodes say of each coordination: its name, how its contracts stand though they ask for a `match`, and counts
+//! Status of each coordination: its name, the state of its contracts with a `match`, and counts
 //! that add up.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]

@@ -153,7 +153,7 @@ fn a_server_that_dies_costs_its_own_counts_and_no_more() {
     let mut servers = trio(&folder.path().join("cluster.key"));
     assert_eq!(ask_all(&servers, 12), vec![12; KEYS]);
     let lost = servers[2].shared().engine.node().cells_count();
-    // Dropped, it tells nobody.
+    // Dropped, it sends no goodbye.
     drop(servers.pop());
     let passed = ask_all(&servers, 24);
     let anew = passed.iter().filter(|passed| **passed == 20).count();

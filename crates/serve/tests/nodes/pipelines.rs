@@ -59,7 +59,7 @@ pub(crate) fn settings(folder: &Path) -> Settings {
             store: Some(store),
             ..Keeping::default()
         },
-        // On a busy machine nobody is given up, and an owner may take its time.
+        // On a busy machine no node is declared dead, and an owner may take its time.
         cluster: Some(ClusterSettings {
             roster: Some(roster("a,b").unwrap()),
             owner: OwnerSettings {
@@ -87,7 +87,7 @@ struct Said {
 /// What the reply must be.
 #[derive(Clone, Debug)]
 enum Want {
-    /// Nothing was asked.
+    /// No reply.
     Nothing,
     Is(RespReply),
     /// An error with this in it.
@@ -98,7 +98,6 @@ enum Want {
     Stands(i64),
     /// Five numbers, of which the second is this.
     Throttled(i64),
-    /// Bytes.
     Bytes,
     Number,
     /// A list of so many items.

@@ -44,7 +44,7 @@ const QUOTA: QuotaLimits = QuotaLimits {
     delivery: Duration::from_secs(3),
     allows_unserved: false,
 };
-/// A time to live, the delivery, and a second to the node that has the stream.
+/// A time to live, the delivery time, and a second to the node that has the stream.
 const HOLD: Duration = Duration::from_secs(9);
 
 fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
@@ -96,7 +96,7 @@ fn trio(key_file: &Path) -> Vec<Running> {
     servers
 }
 
-/// The server that alone takes itself for the owner of the key; past the last where there is no such.
+/// The only server that considers itself the owner of the key; the length if there is none.
 fn owner(servers: &[Running]) -> usize {
     let owns = |server: &Running| {
         let node = server.shared().engine.node();
@@ -165,11 +165,11 @@ impl Plane {
             domain: "shop".into(),
             bucket_quota_usages: vec![usage],
         };
-        // A stream that has ended is opened again when that is heard.
+        // A stream that has ended is reopened when that is noticed.
         let _ = self.up.send(reports).await;
     }
 
-    /// Hears what is there without waiting.
+    /// Receives pending messages without waiting.
     async fn listen(&mut self) {
         while let Ok(message) = timeout(Duration::from_millis(1), self.down.message()).await {
             let Ok(Some(message)) = message else {
@@ -232,7 +232,7 @@ struct World {
 }
 
 impl World {
-    /// A little time, in which more is asked for than there is.
+    /// A little time, with more load than the limit.
     async fn step(&mut self) {
         for plane in &mut self.planes {
             plane.listen().await;
@@ -332,7 +332,7 @@ async fn data_planes_at_other_nodes_share_the_bucket_of_the_owner_and_of_its_suc
     assert_eq!(stand(&lends).planes, 2, "the owner has them all");
     assert!(servers.iter().all(|server| stand(server).planes == 0));
     let before = world.admitted.len();
-    // It dies and tells nobody. What it assigned may be in use for as long as it lives.
+    // It dies without a goodbye. What it assigned may be in use for as long as it lives.
     tokio::task::spawn_blocking(move || drop(lends))
         .await
         .unwrap();

@@ -1,4 +1,5 @@
-//! Where several policies refuse, answers name all of them and tell of the one that does so longest, whoever decides.
+//! Where several policies refuse, answers name all of them and describe the one that does so longest, under every
+//! coordination.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

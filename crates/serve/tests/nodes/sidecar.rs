@@ -1,4 +1,4 @@
-//! A sidecar on Unix sockets, asked through all its doors: what it does not decide itself it passes on.
+//! A sidecar on Unix sockets, through all its protocols: what it does not decide itself it forwards.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -181,7 +181,7 @@ fn a_sidecar_passes_on_charges_refunds_and_peeks() {
     let explained = sidecar.post("explain", &json!({"key": key, "cost": 1}));
     assert_eq!(explained["allowed"], false, "{explained}");
     assert!(explained["policies"][0]["remaining"] == 0, "{explained}");
-    // The same commands at the other door.
+    // The same commands over the other protocol.
     let said = sidecar.say("TOLLGATE.REFUND COST 2 KEY kind day user ada\r\n", 1);
     assert_eq!(said, [":1"]);
     assert_eq!(sidecar.left("day", "ada", "day"), 2);
@@ -462,7 +462,7 @@ fn a_client_speaks_to_nodes_over_tls() {
     eventually("a lease pays", || {
         client.check(rate, 1).path == DecisionPath::Lease
     });
-    // Nobody is believed whom the authority did not sign for, nor answered who shows nothing.
+    // A server without the authority's certificate is refused, and so is a client without one.
     let stranger = ClientTls {
         authority: clients,
         ..trusted.clone()

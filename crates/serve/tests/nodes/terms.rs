@@ -1,4 +1,4 @@
-//! Keys whose terms somebody else knows: they are asked for once, before the first decision, and never again while
+//! Keys whose terms another component knows: they are looked up once, before the first decision, and never again while
 //! known.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]

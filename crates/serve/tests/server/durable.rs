@@ -36,7 +36,7 @@ contracts:
       - { name: bucket, limit: 1000, per: 1h, durable: true }
 ";
 
-/// A server without doors.
+/// A server without listeners.
 pub(crate) struct DurableServer {
     pub(crate) shared: Arc<Shared>,
     flusher: Option<Flusher>,
@@ -241,7 +241,7 @@ fn contracts_that_are_gone_for_a_while_find_their_counts_again() {
     let server = DurableServer::start(folder.path(), FILE);
     assert_eq!((server.loaded.cells, server.loaded.unknown), (2, 0));
     server.stop();
-    // Thirty-one days later nobody remembers.
+    // Thirty-one days later all of it is expired.
     on_database(
         folder.path(),
         "UPDATE contract SET seen_ms = seen_ms - 31 * 86400000 WHERE id = 'fast'",

@@ -130,7 +130,7 @@ fn an_older_process_is_refused_and_goes_on_deciding() {
     assert_eq!(old.shared.engine.meter().durable().figures().waiting, 0);
     let trouble = old.shared.state.store_error().unwrap();
     assert!(trouble.contains("another process"), "{trouble}");
-    // Not even its end frees what is another's.
+    // Not even its end releases another's lease.
     old.stop();
     new.charge("user", "ann", 1);
     new.flush().unwrap();
@@ -279,7 +279,7 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
         .err()
         .unwrap();
     assert!(matches!(error, StoreError::NotThere { .. }), "{error}");
-    // Another cluster's node takes nobody's seat.
+    // Another cluster's node takes over no writer identity.
     let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 1);
     server.flush().unwrap();

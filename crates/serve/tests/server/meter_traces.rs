@@ -1,4 +1,4 @@
-//! Traces reach a collector, by either protocol; a collector that is away costs nothing but a counter.
+//! Traces reach a collector, by either protocol; an unavailable collector costs only a counter.
 
 #![allow(
     clippy::expect_used,

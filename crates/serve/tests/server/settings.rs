@@ -1,4 +1,4 @@
-//! The server's file: what it may say, and what is said about mistakes in it.
+//! The server's file: valid content, and messages about errors.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -350,7 +350,7 @@ fn imported_rules_are_decided_by_owners_in_a_cluster_unless_something_else_is_sa
         let said = of(&format!("rls: {{ coordination: {name} }}\ncluster: {{}}"));
         assert_eq!(said.name(), name);
     }
-    // As a server counts them: what refuses everything needs nobody else.
+    // As a server counts them: what refuses everything needs no other node.
     let mut settings = parse("cluster: {}").unwrap();
     let rules = "domain: d\ndescriptors:
   - { key: a, rate_limit: { unit: day, requests_per_unit: 2 } }

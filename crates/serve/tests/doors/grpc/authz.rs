@@ -40,7 +40,7 @@ fn request(address: &str, path: &str) -> CheckRequest {
         method: "GET".into(),
         path: path.into(),
         host: "shop.example".into(),
-        // Anybody can write this; Envoy knows better.
+        // Clients can forge this; Envoy's own field is right.
         headers: HashMap::from([("x-forwarded-for".into(), "10.9.8.7".into())]),
         ..HttpRequest::default()
     };

@@ -155,7 +155,7 @@ async fn bad_frames_are_refused_and_the_server_goes_on() {
     assert_eq!(ask(&server, good).await.grpc, Some(0));
 }
 
-/// The answer to a question about a limit.
+/// The verdict on a limit.
 fn verdict(told: &Told) -> Code {
     assert_eq!(told.grpc, Some(0), "{}", told.text);
     let answer = RateLimitResponse::decode(told.body.slice(5..)).expect("an answer");

@@ -98,7 +98,6 @@ fn metrics(server: &GrpcServer) -> String {
     Wire::to(server.at()).get("/metrics").body
 }
 
-/// One stream.
 pub(crate) struct QuotaStream {
     up: mpsc::Sender<RateLimitQuotaUsageReports>,
     pub(crate) down: Streaming<RateLimitQuotaResponse>,
@@ -132,7 +131,7 @@ impl QuotaStream {
         self.up.send(reports("shop", usages)).await.expect("sent");
     }
 
-    /// What is said next, of which bucket, in the order of their entries.
+    /// The next assignments with their buckets, ordered by entries.
     async fn all(&mut self) -> Result<Vec<(Vec<(String, String)>, QuotaAssignment)>, Status> {
         let message = timeout(PATIENCE, self.down.message()).await;
         let actions = message.expect("in time")?.expect("a message").bucket_action;
@@ -147,7 +146,7 @@ impl QuotaStream {
         Ok(told)
     }
 
-    /// What is said next of the only bucket.
+    /// The next assignment of the only bucket.
     pub(crate) async fn hear(&mut self) -> Result<QuotaAssignment, Status> {
         let [(_, said)] = <[_; 1]>::try_from(self.all().await?).expect("one action");
         Ok(said)
@@ -383,7 +382,7 @@ async fn a_stream_ends_when_the_server_stops() {
     stopping.await.expect("stopped");
 }
 
-/// A way to the server that carries nothing any more once it is told to, and does not say so.
+/// A connection to the server that goes silent on demand, without closing.
 async fn through(server: &GrpcServer) -> (Channel, oneshot::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (at, to) = (listener.local_addr().expect("an address"), server.at());

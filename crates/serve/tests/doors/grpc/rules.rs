@@ -17,7 +17,7 @@ use crate::grpc::server::GrpcServer;
 
 const FILE: &str = include_str!("../../../../../deploy/envoy/descriptors.yaml");
 
-/// The server of the file, and somebody who asks it.
+/// The server of the file, and a client.
 struct Library {
     server: GrpcServer,
     client: RateLimitServiceClient<Channel>,
@@ -179,7 +179,7 @@ async fn hits_are_counted_by_rule_under_the_names_that_dashboards_know() {
     }
 }
 
-/// A text of an object, by the names on the way to it.
+/// A value of an object, by the path of names to it.
 fn told<'a>(data: &'a Struct, way: &[&str]) -> Option<&'a Kind> {
     let (name, rest) = way.split_first()?;
     let kind = data.fields.get(*name)?.kind.as_ref()?;

@@ -24,7 +24,7 @@ impl GrpcServer {
         Self::with(contracts, Settings::default())
     }
 
-    /// The same, set up otherwise.
+    /// The same, with other settings.
     pub(crate) fn with(contracts: &str, settings: Settings) -> Self {
         let settings = Settings {
             http: vec![Listener::loopback()],
@@ -35,7 +35,7 @@ impl GrpcServer {
         Self { running }
     }
 
-    /// A server that asks for its contracts at a place with this name.
+    /// A server that follows contracts at a source with this name.
     pub(crate) fn following(place: &str) -> Self {
         Self::following_by(place, RlsSettings::default())
     }
@@ -60,17 +60,15 @@ impl GrpcServer {
         self.running.reload().expect("read");
     }
 
-    /// The server itself.
     pub(crate) const fn running(&self) -> &Running {
         &self.running
     }
 
-    /// Where it listens.
     pub(crate) fn at(&self) -> SocketAddr {
         self.running.http().expect("an address")
     }
 
-    /// Has clients sent elsewhere, and serves on for as long as the settings say.
+    /// Starts draining: reports itself as unavailable, and serves on for as long as the settings say.
     pub(crate) fn leave(&self) {
         self.running.leave();
     }

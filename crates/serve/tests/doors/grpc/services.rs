@@ -56,7 +56,7 @@ async fn is_serving(at: SocketAddr) -> bool {
     told.is_ok_and(|told| told.get_ref().status() == ServingStatus::Serving)
 }
 
-/// What a balancer does: calls go to those that said they serve when they were asked last.
+/// Like a balancer: calls go to servers whose last health check succeeded.
 #[tokio::test]
 async fn no_call_fails_while_one_of_two_servers_leaves_and_stops() {
     let mut settings = Settings::default();

@@ -40,10 +40,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 type Down = mpsc::Sender<Result<DiscoveryResponse, Status>>;
 
-/// A management server that says what the test says.
+/// A management server that is scripted by the test.
 #[derive(Clone)]
 struct Control {
-    /// All that was asked, and by which stream.
+    /// All requests, with their streams.
     asked: mpsc::Sender<(DiscoveryRequest, Down)>,
 }
 
@@ -88,7 +88,7 @@ impl Desk {
         Self::open_by(tonic::transport::Server::builder()).await
     }
 
-    /// The same over TLS, for those who show a certificate.
+    /// The same over TLS with client certificates.
     async fn secured(papers: &Papers) -> Self {
         let read = |path: PathBuf| std::fs::read(path).expect("a file");
         let (certificate, key) = papers.server();
@@ -114,7 +114,7 @@ impl Desk {
         }
     }
 
-    /// What is asked next.
+    /// The next request.
     async fn next(&self) -> (DiscoveryRequest, Down) {
         let mut asked = self.asked.lock().await;
         let next = timeout(PATIENCE, asked.recv()).await.expect("in time");
@@ -143,7 +143,7 @@ fn config(name: &str, domain: &str, per_hour: &[u32]) -> Any {
     }
 }
 
-/// Says that these are all the resources there are.
+/// Sends these as the complete set of resources.
 async fn say(down: &Down, version: &str, resources: Vec<Any>) {
     let response = DiscoveryResponse {
         version_info: version.into(),
@@ -166,7 +166,7 @@ async fn accepted(desk: &Desk, version: &str) {
     assert_eq!(ack.error_detail, None);
 }
 
-/// Waits for the first message of a stream, in which a version is said to be in force.
+/// Waits for the first message of a stream, which has the version in force.
 async fn greeted(desk: &Desk, version: &str) -> Down {
     let (hello, down) = desk.next().await;
     assert_eq!(hello.node.expect("a node").id, "node-7");
@@ -230,7 +230,7 @@ async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     server.reload();
     assert_eq!(admitted(&server, "c").await, 2);
 
-    // What somebody else asked for is not answered; the next good ones are.
+    // A response of another type is ignored; the next good one is accepted.
     let other = DiscoveryResponse {
         type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster".into(),
         ..DiscoveryResponse::default()
@@ -295,7 +295,7 @@ async fn a_management_server_is_followed_over_tls_by_those_who_believe_each_othe
         }),
         ..RlsSettings::default()
     };
-    // Whom it does not believe, or who does not believe it, is not followed, and the reason is said.
+    // A server is not followed if TLS fails on either side, and the reason is reported.
     for (stranger, why) in [
         (rls(&others, Some(papers.client())), "BadSignature"),
         (

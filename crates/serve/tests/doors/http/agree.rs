@@ -1,4 +1,4 @@
-//! The lean loop and hyper agree: the same request gets the same answer, whoever reads it.
+//! The fast path and hyper agree: the same request gets the same answer from both.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A desk: asked for what is below its paths and nothing else, whichever way a request comes.
+//! The admin API gets requests below its paths and no others, over every protocol.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tollgate_serve::settings::Listener;
 
 use crate::http::kit::{HttpServer, chunked, post};
 
-/// Says again what it was told, later.
+/// Echoes requests after a delay.
 struct Echo;
 
 impl AdminApi for Echo {

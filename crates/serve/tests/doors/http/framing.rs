@@ -1,4 +1,4 @@
-//! Where a request ends: pipelining, splitting, and attempts to make two parties disagree.
+//! Where a request ends: pipelining, splitting, and attempts to make two parsers disagree.
 
 use proptest::prelude::*;
 
@@ -155,7 +155,7 @@ fn smuggled_requests_are_never_answered() {
     }
 }
 
-/// Sends requests of which the last must be refused, and nothing behind it be read.
+/// Sends requests of which the last must be refused, and nothing after it be read.
 #[track_caller]
 fn is_refused(server: &HttpServer, before: &str, request: &str) {
     let mut client = server.connect();
@@ -225,7 +225,7 @@ proptest! {
         let server = HttpServer::with(|settings| settings.limits.slow = std::time::Duration::from_millis(300));
         for bytes in all {
             let mut client = server.connect();
-            // The server may have hung up before the last byte.
+            // The server may have closed before the last byte.
             let _ = std::io::Write::write_all(&mut client.stream, &bytes);
             let _ = client.stream.shutdown(std::net::Shutdown::Write);
             client.rest();

@@ -90,7 +90,7 @@ fn rapid_resets_end_the_connection_and_nobody_elses() {
         flood.extend(frame(1, 0x5, stream, &get_livez()));
         flood.extend(frame(3, 0, stream, &8_u32.to_be_bytes()));
     }
-    // The server hangs up before the last of them.
+    // The server closes before the last of them.
     let _ = client.stream.write_all(&flood);
     assert_eq!(goodbye(&mut client), Some(ENHANCE_YOUR_CALM));
     other.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");

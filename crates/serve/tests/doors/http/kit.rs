@@ -53,7 +53,7 @@ impl HttpServer {
         Self::of(run::start(settings).expect("a server starts"))
     }
 
-    /// A server with a desk.
+    /// A server with an admin API.
     pub(crate) fn at_desk(desk: Arc<dyn AdminApi>) -> Self {
         Self::at_desk_with(desk, Vec::new())
     }
@@ -75,7 +75,7 @@ impl HttpServer {
         Self { running, at }
     }
 
-    /// Where the management API is by itself.
+    /// The separate address of the admin API.
     #[track_caller]
     pub(crate) fn admin(&self) -> SocketAddr {
         let running = self.running.as_ref().expect("a server");

@@ -1,4 +1,4 @@
-//! What strangers may not do: be slow, be large, be many.
+//! Bounds on clients: slow, large and many requests.
 
 use std::time::{Duration, Instant};
 
@@ -108,7 +108,7 @@ fn large_heads_and_bodies_are_refused() {
         .as_bytes(),
     );
     assert_eq!(client.reply().status, 431);
-    // Said beforehand, it is refused before it is read.
+    // With a declared length it is refused before it is read.
     let mut client = server.connect();
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n");
     let answer = client.reply();
@@ -117,7 +117,7 @@ fn large_heads_and_bodies_are_refused() {
     let mut client = server.connect();
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999999999\r\n\r\n");
     assert_eq!(client.reply().status, 413);
-    // Not said, it is read up to the limit.
+    // Without one it is read up to the limit.
     let mut client = server.connect();
     let chunk = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -135,7 +135,7 @@ fn bodies_up_to_the_limit_are_read() {
     let spaces = " ".repeat(1 << 19);
     let answer = server.post("/v1/check", &format!("{spaces}{CHECK}"));
     assert_eq!(answer.status, 200);
-    // Larger than the lean loop reads, and more behind it.
+    // Larger than the fast path reads, and more after it.
     let mut client = server.connect();
     let large = post("/v1/check", &format!("{}{CHECK}", " ".repeat(20_000)));
     client.send(format!("{large}{}", post("/v1/check", CHECK)).as_bytes());
@@ -176,7 +176,7 @@ fn answers_that_nobody_takes_do_not_pile_up() {
     client.stream.set_nonblocking(true).expect("no waiting");
     let request = "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);
     let deadline = Instant::now() + Duration::from_secs(10);
-    // The server stops reading when nothing is taken, and hangs up in the end.
+    // The server stops reading when nothing is taken, and closes in the end.
     loop {
         match std::io::Write::write(&mut client.stream, request.as_bytes()) {
             Ok(_) => {}

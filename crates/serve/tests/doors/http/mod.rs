@@ -1,4 +1,4 @@
-//! The HTTP door, from outside: real sockets, real clients.
+//! HTTP, from outside: real sockets, real clients.
 
 #![allow(clippy::expect_used)] // Whatever a test cannot do without must be there.
 

@@ -8,7 +8,7 @@ use tollgate_serve::settings::Token;
 
 use crate::http::kit::{HttpServer, text};
 
-/// The version that is installed, so that a run is the same next year.
+/// The version that is installed, so that runs are reproducible.
 const VERSION: &str = "4.32.5";
 
 fn schemathesis() -> Command {

@@ -1,4 +1,4 @@
-//! `GET /v1/tail`: what those who watch are shown, and that nobody waits for them.
+//! `GET /v1/tail`: what watchers see, and that they delay no request.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn next(client: &mut Wire) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
 }
 
-/// The next decision; what else is said is passed over.
+/// The next decision; skips other messages.
 #[track_caller]
 fn decision(client: &mut Wire) -> Value {
     loop {

@@ -448,7 +448,7 @@ fn who_is_under_way_when_the_server_stops_is_answered() {
     let at = server.at;
     std::thread::scope(|scope| {
         let stopping = scope.spawn(|| server.stop());
-        // The listener is closed first, so that nobody else gets in.
+        // The listener is closed first, so that no other client connects.
         while std::net::TcpStream::connect(at).is_ok() {
             std::thread::yield_now();
         }

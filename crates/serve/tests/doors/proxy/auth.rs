@@ -154,7 +154,7 @@ fn entries_come_from_fields_from_the_query_and_from_whoever_set_the_proxy_up() {
         settings(),
         [("/v1/auth", ada), ("/v1/auth", eve)]
     ));
-    // The query of the question is written by whoever set the proxy up, and wins.
+    // The query of the question is set by the proxy's operator, and wins.
     let url = "/v1/auth?user=ada";
     assert!(together(&key, settings(), [(url, ada), (url, eve)]));
     let routes = "contracts:\n  - id: search\n    match: { route: search }\n    policies: [{ name: a, limit: 1, per: 1h }]\n";
@@ -242,7 +242,7 @@ fn what_makes_no_sense_is_refused_and_not_let_through() {
         assert_eq!(refused.only_field("x-tollgate-denied"), Some("1"));
         assert!(refused.body.contains("about:blank"), "{refused:?}");
     }
-    // A proxy that puts the client's query behind ours would let clients choose their cost.
+    // A proxy that puts the client's query after its own would let clients choose their cost.
     let refused = auth(at, "/v1/auth?cost=0", &[("X-Forwarded-Uri", "/a?cost=0")]);
     assert_eq!(refused.status, 400, "{refused:?}");
     let other = auth(at, "/v1/auth?cost=0", &[("X-Forwarded-Uri", "/a?cost=1")]);

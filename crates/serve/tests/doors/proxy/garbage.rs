@@ -1,4 +1,4 @@
-//! Whatever a proxy says of its client is a decision or a refusal, and what is answered can be sent.
+//! Any request of a proxy gets a decision or a refusal, and every answer can be sent.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -28,7 +28,7 @@ pub(crate) fn tollgate_with(contracts: &str, settings: Settings) -> Running {
     run::start(settings).expect("the server starts")
 }
 
-/// A page that says which request it got; served until the process ends.
+/// A page that echoes its request; served until the process ends.
 pub(crate) fn page() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -113,7 +113,7 @@ impl Proxy {
     }
 }
 
-/// An address that nobody listens at, for the moment.
+/// An address without a listener at the moment.
 pub(crate) fn free_port() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], tollgate_parts::free_port()))
 }
@@ -131,7 +131,6 @@ pub(crate) fn shipped(path: &str, replace: &[(&str, String)]) -> String {
     text
 }
 
-/// Asks for a path.
 pub(crate) fn get(at: SocketAddr, path: &str) -> HttpReply {
     ask(
         at,
@@ -140,12 +139,10 @@ pub(crate) fn get(at: SocketAddr, path: &str) -> HttpReply {
     )
 }
 
-/// The metrics of a server.
 pub(crate) fn metrics(at: SocketAddr) -> String {
     ask(at, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n", "").body
 }
 
-/// Posts a body.
 pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> HttpReply {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
@@ -154,7 +151,7 @@ pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> HttpReply {
     ask(at, &head, body)
 }
 
-/// Asks with a head of one's own, which ends with a line end.
+/// Sends a custom head, which must end with a line end.
 pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> HttpReply {
     let mut wire = Wire::to(at);
     wire.send(format!("{head}connection: close\r\n\r\n{body}"));

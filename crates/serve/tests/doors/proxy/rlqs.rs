@@ -1,5 +1,5 @@
 //! Two Envoys that decide by buckets they are assigned, by `deploy/envoy/rlqs.yaml`, and a server that is killed and
-//! begins again.
+//! restarts.
 //!
 //! Each takes most of a minute, as Envoy reports every five seconds, and what a server assigned before must be over.
 
@@ -56,7 +56,7 @@ fn counts(at: SocketAddr, name: &str, least: u64) -> bool {
     value.is_some_and(|value| value.trim().parse::<u64>().unwrap() >= least)
 }
 
-/// A client of an Envoy that asks so often in a second, until it is told to stop.
+/// A client of an Envoy with a fixed rate per second, until stopped.
 struct Client {
     is_over: Arc<AtomicBool>,
     asks: JoinHandle<Vec<(Instant, bool)>>,

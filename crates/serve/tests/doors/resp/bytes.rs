@@ -1,4 +1,4 @@
-//! Bytes in every portion: pipelines, garbage, and replies that nobody takes.
+//! Bytes in every portion: pipelines, garbage, and replies that the client does not read.
 
 use std::io::Write;
 
@@ -124,7 +124,7 @@ fn replies_that_nobody_takes_stop_the_reading_and_not_the_server() {
     }
     assert!(sent < 64 << 20, "the server takes everything");
     server.connect().lives();
-    // Whatever was asked is answered once it is taken.
+    // Every request is answered once replies are read.
     greedy.stream.set_nonblocking(false).unwrap();
     let whole = sent / echo.len();
     let reply = format!("$60000\r\n{}\r\n", "e".repeat(60_000));
@@ -165,7 +165,7 @@ fn a_megabyte_for_a_key_is_turned_down_at_its_announcement() {
     let server = RespServer::open();
     let mut wire = server.connect();
     wire.send("*5\r\n$11\r\nCL.THROTTLE\r\n$1048576\r\n");
-    // Much comes behind it; none of it hides the reply.
+    // Much follows it; none of it hides the reply.
     let _ = wire.stream.write_all(&vec![b'k'; 1 << 20]);
     assert_eq!(wire.rest(), b"-ERR Protocol error: invalid bulk length\r\n");
     server.connect().lives();

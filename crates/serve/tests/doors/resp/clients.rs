@@ -1,4 +1,4 @@
-//! Clients as they come: the `redis` crate and redis-cli, which know nothing of this server.
+//! Stock clients: the `redis` crate and redis-cli, which know nothing of this server.
 
 use std::process::Command;
 

@@ -89,7 +89,7 @@ fn strangers_have_little_time_to_say_who_they_are() {
     let mut known = server.connect();
     known.exchange(command(&["AUTH", "token-1"]), "+OK\r\n");
     let start = Instant::now();
-    // Whatever a stranger sends does not give him more time.
+    // Input before authentication does not extend the deadline.
     while std::io::Write::write_all(&mut busy.stream, b"PING\r\nPI").is_ok()
         && std::io::Write::write_all(&mut busy.stream, b"NG\r\n").is_ok()
     {

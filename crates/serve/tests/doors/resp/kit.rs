@@ -14,7 +14,7 @@ pub(crate) struct RespServer {
 }
 
 impl RespServer {
-    /// One that everybody may ask, without contracts.
+    /// Without authentication or contracts.
     pub(crate) fn open() -> Self {
         Self::with(|_| {})
     }
@@ -25,7 +25,7 @@ impl RespServer {
         Self::with(|settings| settings.contracts = ContractSource::Text(text))
     }
 
-    /// One that asks for this token.
+    /// One that requires this token.
     pub(crate) fn guarded(token: &str) -> Self {
         Self::with(|settings| settings.tokens = vec![Token::new(token)].into())
     }

@@ -1,4 +1,4 @@
-//! The RESP door through real sockets: stock clients, raw bytes, and clients that misbehave.
+//! RESP over real sockets: stock clients, raw bytes, and clients that misbehave.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

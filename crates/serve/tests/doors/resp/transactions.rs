@@ -1,4 +1,4 @@
-//! `MULTI … EXEC`: as Redis words it, as redis-py asks it, and no more than there is room for.
+//! `MULTI … EXEC`: as Redis words it, as redis-py asks it, and no more than fits.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use tollgate_parts::{Redis, python_programs};
 
 use crate::resp::kit::{RespServer, Wire, command};
 
-/// The version that is installed, so that a run is the same next year.
+/// The version that is installed, so that runs are reproducible.
 const REDIS_PY: &str = "5.2.1";
 
 const CONTRACTS: &str = "
@@ -104,7 +104,7 @@ fn a_transaction_has_bounded_commands_and_bytes_and_time() {
     assert!((1 << 20..4 << 20).contains(&kept), "{kept}");
     wire.exchange(command(&["EXEC"]), aborted);
 
-    // What nobody ends is ended.
+    // An abandoned transaction is ended.
     wire.exchange("MULTI\r\nPING\r\n", "+OK\r\n+QUEUED\r\n");
     assert_eq!(wire.rest(), b"");
 }

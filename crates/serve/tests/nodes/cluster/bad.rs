@@ -1,4 +1,4 @@
-//! What strangers send to the port of the cluster: garbage, floods of it, and what they heard there before.
+//! Hostile input at the cluster port: garbage, floods, and replayed captures.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -97,7 +97,7 @@ fn what_was_heard_before_is_refused_when_it_comes_again() {
         ears.wait(&nodes);
     }
     assert_eq!(passed, 30);
-    // Turned back to who sent them, and at a node that never saw them under this number.
+    // Sent back to their senders, and at a node that never saw them under this number.
     for bytes in &heard {
         socket.send_to(bytes, nodes[0].at()).unwrap();
     }
@@ -110,7 +110,7 @@ fn what_was_heard_before_is_refused_when_it_comes_again() {
     let before = nodes[1].view().streams.refused;
     let mut stream = TcpStream::connect(nodes[1].at()).unwrap();
     for piece in &pieces {
-        // It is closed as soon as it is understood that nobody is there.
+        // It is closed as soon as it is understood that the peer is not a member.
         if stream.write_all(piece).is_err() {
             break;
         }
@@ -136,7 +136,7 @@ fn a_stream_without_the_key_ends_and_is_counted() {
             .set_read_timeout(Some(Duration::from_secs(10)))
             .unwrap();
         stream.write_all(bytes).unwrap();
-        // It ends, whatever it says before.
+        // It ends, after any data.
         let mut rest = Vec::new();
         let ended = stream.read_to_end(&mut rest);
         let is_ended = ended.is_ok()

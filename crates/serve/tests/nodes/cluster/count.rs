@@ -6,7 +6,7 @@ use crate::cluster::kit::{ClusterFolder, Ears, NodeServer, all_know, until};
 
 const LIMIT: u32 = 50;
 
-/// Asks all nodes in turn, no sooner than the last answer is known to all, until nobody lets anything pass; says how
+/// Asks all nodes in turn, no sooner than the last answer is known to all, until every node refuses; returns how
 /// many passed.
 fn spend(nodes: &mut [NodeServer], user: &str) -> u32 {
     let ears = Ears::new(nodes);
@@ -64,7 +64,7 @@ fn a_node_that_is_killed_takes_with_it_what_it_had_not_told() {
 #[test]
 fn a_node_that_leaves_hands_over_and_is_missed_at_once() {
     let mut ground = ClusterFolder::new();
-    // Nobody is given up for dead during this test: only its own word can take it off the list.
+    // No node is declared dead during this test: only its own goodbye removes it.
     ground.pace.suspect = Span::from_nanos(3_600_000_000_000);
     let mut nodes = ground.nodes(3);
     for _ in 0..30 {
@@ -118,7 +118,7 @@ fn a_killed_node_comes_back_under_its_old_name() {
     assert_eq!(second.id, first.id);
     assert!(second.generation > first.generation);
     nodes.push(phoenix);
-    // Nobody is counted twice, and it has heard what it needs.
+    // No admission is counted twice, and it has received what it needs.
     all_know(&nodes, 3);
     let passed = spend(&mut nodes, "a");
     // What it let pass before it was killed may be known by now or not.

@@ -1,4 +1,4 @@
-//! Who is who: copied data directories, other clusters' counts, lists of nodes that lead back to oneself.
+//! Identity: copied data directories, other clusters' counts, lists of nodes that lead back to oneself.
 
 use tollgate_serve::cluster::Fatal;
 use tollgate_serve::run::{StartError, start};

@@ -76,7 +76,7 @@ fn keys_are_replaced_while_nodes_run() {
         ears.wait(&nodes);
     }
     assert_eq!(passed, 50);
-    // Everybody has only the last key now.
+    // Every node has only the last key now.
     let newcomer = ground.node("newcomer", &[nodes[1].at()]);
     until("it joins", || newcomer.members() == 4);
 }

@@ -103,14 +103,14 @@ pub(crate) fn all_know(nodes: &[NodeServer], count: usize) {
     }
 }
 
-/// Knows when nodes have heard what the others said.
+/// Detects when nodes have received all frames.
 pub(crate) struct Ears {
-    /// Frames that nobody heard, as those to nodes that were not there yet.
+    /// Frames that were lost, as those to nodes that were not there yet.
     lost: i64,
 }
 
 impl Ears {
-    /// Begins where nothing is under way.
+    /// Call while no frame is in flight.
     pub(crate) fn new(nodes: &[NodeServer]) -> Self {
         let mut ears = Self {
             lost: unheard(nodes),
@@ -126,7 +126,7 @@ impl Ears {
         ears
     }
 
-    /// Waits until everything that was said is heard. What is said to a node that is gone is waited for a moment.
+    /// Waits until every sent frame is received. Frames to a node that is gone are waited for briefly.
     pub(crate) fn wait(&self, nodes: &[NodeServer]) {
         let begun = Instant::now();
         while unheard(nodes) > self.lost && begun.elapsed() < STILL {
@@ -135,7 +135,7 @@ impl Ears {
     }
 }
 
-/// Frames that were said and not heard.
+/// Frames sent and not received.
 fn unheard(nodes: &[NodeServer]) -> i64 {
     let views = nodes.iter().flat_map(|node| node.view().policies);
     views
@@ -146,7 +146,6 @@ fn unheard(nodes: &[NodeServer]) -> i64 {
 /// Longer than a frame takes on a busy machine.
 const STILL: Duration = Duration::from_millis(100);
 
-/// One server.
 pub(crate) struct NodeServer {
     pub(crate) running: Running,
     wire: Wire,
@@ -203,12 +202,11 @@ impl NodeServer {
         reply.body.contains("\"allowed\":true")
     }
 
-    /// Ends as a process that is killed does: nobody is told.
+    /// Like a killed process: peers are not notified.
     pub(crate) fn kill(self) {
         drop(self.running);
     }
 
-    /// Ends as it should.
     pub(crate) fn stop(self) {
         drop(self.wire);
         self.running.stop().unwrap();

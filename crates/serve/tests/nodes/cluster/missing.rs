@@ -1,4 +1,4 @@
-//! Nodes that die stay named: at every node, in every place where a node says how its cluster is, until they are back
+//! Dead nodes stay listed: at every node, in every report about the cluster, until they are back
 //! or forgotten.
 
 use tollgate_serve::cluster::RollView;
@@ -118,7 +118,7 @@ fn a_list_of_members_that_cannot_be_written_is_told_of() {
     let mut settings = ground.settings("a", &[]);
     let data = ground.folder.path().join("a");
     settings.data_dir = Some(data.clone());
-    // Whatever is written there cannot be.
+    // Makes every write there fail.
     std::fs::create_dir_all(data.join("members.json.new/x")).unwrap();
     let mut first = NodeServer::start(settings);
     let _second = ground.node("b", &[first.at()]);

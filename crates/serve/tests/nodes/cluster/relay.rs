@@ -1,4 +1,4 @@
-//! A place between a node and all others that hears every byte.
+//! A relay between a node and all others that records every byte.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What was heard: datagrams one by one, and pieces of streams.
+/// Recorded: datagrams one by one, and pieces of streams.
 #[derive(Default)]
 pub(crate) struct RelayedBytes {
     pub(crate) datagrams: Vec<Vec<u8>>,
     pub(crate) pieces: Vec<Vec<u8>>,
 }
 
-/// Sends on what it hears; ends when it is dropped.
+/// Forwards and records; ends when dropped.
 pub(crate) struct Relay {
     pub(crate) at: SocketAddr,
     pub(crate) heard: Arc<Mutex<RelayedBytes>>,
@@ -35,7 +35,7 @@ impl Relay {
         (relay, Sockets { datagrams, streams })
     }
 
-    /// Sends on to a node.
+    /// Forwards to a node.
     pub(crate) fn run(&self, sockets: Sockets, to: SocketAddr) {
         let Sockets { datagrams, streams } = sockets;
         datagrams

@@ -1,4 +1,4 @@
-//! Crowds at the port of the cluster: connections that say nothing, too little or no end of it; and what the cap on
+//! Many connections at the cluster port: silent, incomplete or endless ones; and what the cap on
 //! bytes holds back.
 
 use std::io::{ErrorKind, Read, Write};
@@ -45,7 +45,7 @@ fn a_crowd_of_connections_is_sent_away_counted_and_costs_no_decision() {
     let before = nodes[0].view().streams.refused;
     let mut crowd = Vec::new();
     for _ in 0..CROWD {
-        // Says nothing; says garbage; begins a record of TLS that never ends.
+        // Silent; garbage; begins a record of TLS that never ends.
         for words in [&b""[..], &[0xff; 64], &[22, 3, 1, 64, 0, 1, 0]] {
             let mut stream = TcpStream::connect(at).unwrap();
             stream.write_all(words).unwrap();
@@ -70,8 +70,8 @@ fn a_greeting_without_an_end_ends_and_one_of_a_stranger_waits_in_vain() {
     let ground = ClusterFolder::new();
     let nodes = ground.nodes(2);
     let before = nodes[0].view().streams.refused;
-    // Under the right key, but: a frame as long as there can be, of which nothing comes; a frame longer than there can
-    // be; a greeting by a node that is no member; a message before any greeting.
+    // With the right key, but: a frame of the largest length without content; a frame longer than allowed;
+    // a greeting by a node that is not a member; a message before any greeting.
     let mut long = vec![1, 0, 0, 0x40, 0];
     long.extend([0; 8]);
     let words = [

@@ -72,7 +72,7 @@ fn what_is_not_answered_has_a_reason() {
     let late = ask(silent, Duration::from_millis(50));
     assert_eq!(late, Err(RequestError::Late));
     assert!(begun.elapsed() < Duration::from_secs(5));
-    // Killed while it is asked: the asker hears of it long before its patience ends.
+    // Killed while it is asked: the caller learns of it long before its timeout.
     let task = runtime.spawn({
         let asker = asker.clone();
         async move { asker.request(silent, 1, b"?", LONG * 6).await }

@@ -1,5 +1,5 @@
-//! Nodes that have the whole bucket each and synchronise now and then: what they admit too much is within what they
-//! say, is told, and is paid back.
+//! Nodes that have the whole bucket each and synchronise now and then: their overshoot is within the reported
+//! bound, is counted, and is paid back.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ fn load(node: &mut NodeServer, begun: Instant, then: Duration, end: Duration) ->
 #[test]
 fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     let mut ground = ground(CONTRACTS);
-    // Nobody is given up for dead, so that the centre stays where it is.
+    // No node is declared dead, so that the centre stays where it is.
     ground.pace.suspect = Span::from_nanos(3_600_000_000_000);
     let mut nodes = ground.nodes(3);
     for node in &nodes {

@@ -1,5 +1,5 @@
-//! Policies that no machine can count: an error when contracts are loaded, never a count per node that nobody asked
-//! for.
+//! Policies that no machine can count: an error when contracts are loaded, never a count per node that was not
+//! configured.
 
 use tollgate_node::Roster;
 use tollgate_serve::run::start;
@@ -11,7 +11,7 @@ use crate::cluster::kit::{ClusterFolder, NodeServer};
 const DEEP: &str = "contracts: [{ id: users, key: [user], policies: [{ name: all, limit: 11, burst: 9007199254740992, \
      per: 36500d, coordination: split }] }]";
 
-/// Settings of a node that divides limits with nobody else.
+/// Settings of a node that divides limits with no other node.
 fn settings(ground: &ClusterFolder, contracts: ContractSource) -> Settings {
     let mut settings = ground.settings("a", &[]);
     let cluster = settings.cluster.as_mut().unwrap();

@@ -1,6 +1,6 @@
-//! Versions that are not ours, in datagrams and in streams, and kinds of frames that nobody knows yet.
+//! Versions that are not supported, in datagrams and in streams, and unknown kinds of frames.
 //!
-//! There has been one version, 1, so that what is tested is what this one makes of numbers that it does not speak.
+//! There has been one version, 1, so this tests how it handles unknown numbers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -121,7 +121,7 @@ fn what_a_later_version_adds_to_a_stream_is_skipped_and_counted() {
     let mut answer = [0; 30];
     stream.read_exact(&mut answer).unwrap();
     let before = nodes[1].view().unknown_frames;
-    // A type of frame that nobody knows, a message with a kind that nobody knows, and a question that is answered.
+    // An unknown type of frame, a message of an unknown kind, and a request that is answered.
     stream.write_all(&[0, 0, 0, 3, 77, 1, 2]).unwrap();
     stream.write_all(&[0, 0, 0, 5, 1, 200, 2, 9, 9]).unwrap();
     let mut question = vec![0, 0, 0, 10, 2];

@@ -1,4 +1,4 @@
-//! Every door asks the owner, and together they admit the limit and not one more.
+//! Every protocol uses the owner, and together they admit exactly the limit.
 
 use std::sync::Arc;
 
@@ -228,7 +228,7 @@ async fn a_key_that_is_denied_is_denied_again_without_asking() {
     }
     assert_eq!(other.counts().forwarded.get(), before);
     assert_eq!(other.counts().denied_here.get(), denied + 200);
-    // Whoever gets tokens back is asked for again.
+    // A refund goes to the owner too.
     let (status, _, _) = other.post("/v1/refund", r#"{"key":"hot","cost":1}"#).await;
     assert_eq!(status, 200);
     assert!(other.check("hot").await);

@@ -81,7 +81,7 @@ async fn a_dead_owner_is_replaced_at_once_by_the_one_that_follows() {
             admitted += usize::from(server.check("anna").await);
         }
     }
-    // The others agree who follows, before anybody has said that the owner is gone.
+    // The others agree who follows, before any node reports that the owner is gone.
     assert_eq!(admitted, 10);
     let retried = cluster.servers.iter().map(|s| s.counts().retried.get());
     assert!(retried.sum::<u64>() >= 1);

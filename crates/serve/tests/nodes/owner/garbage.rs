@@ -1,4 +1,4 @@
-//! Whatever another node sends, a server answers or refuses.
+//! A server answers or refuses any input of another node.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

@@ -1,4 +1,4 @@
-//! Three servers in one process, the way between them, and clients.
+//! Three servers in one process, the network between them, and clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -33,12 +33,12 @@ use tonic_prost::ProstCodec;
 /// Nothing here takes as long unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// The way between the servers.
+/// The network between the servers.
 pub(crate) struct Net {
     nodes: Mutex<BTreeMap<NodeId, Arc<Responder>>>,
     alive: Mutex<Vec<(NodeId, u128)>>,
     version: watch::Sender<u64>,
-    /// Nodes that nobody reaches.
+    /// Unreachable nodes.
     pub(crate) cut: Mutex<BTreeSet<NodeId>>,
     /// Nodes that never answer.
     pub(crate) mute: Mutex<BTreeSet<NodeId>>,
@@ -80,7 +80,6 @@ impl NodePeers for Desk {
     }
 }
 
-/// One server.
 pub(crate) struct OwnerServer {
     pub(crate) id: NodeId,
     pub(crate) shared: Arc<Shared>,
@@ -98,7 +97,7 @@ pub(crate) struct OwnerCluster {
     pub(crate) servers: Vec<OwnerServer>,
     contracts: String,
     settings: OwnerSettings,
-    /// Makes whoever knows the terms of keys, where somebody does.
+    /// Creates the registrar of keys' terms, if any.
     registrar: Option<fn() -> Arc<dyn Registrar>>,
 }
 
@@ -215,7 +214,7 @@ impl OwnerCluster {
         self.change();
     }
 
-    /// Everybody learns who is there.
+    /// Every server learns the members.
     fn change(&self) {
         self.net.version.send_modify(|version| *version += 1);
         for server in &self.servers {
@@ -223,7 +222,7 @@ impl OwnerCluster {
         }
     }
 
-    /// A node dies, and everybody learns of it.
+    /// A node dies, and every server learns of it.
     pub(crate) fn bury(&self, id: NodeId) {
         self.net.nodes.lock().remove(&id);
         self.net.alive.lock().retain(|(node, _)| *node != id);
@@ -403,7 +402,6 @@ async fn listen(shared: &Arc<Shared>, is_http: bool) -> SocketAddr {
     at
 }
 
-/// Waits until it is so.
 pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

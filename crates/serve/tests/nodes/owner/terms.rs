@@ -1,4 +1,5 @@
-//! Owned keys with terms of their own: the owner looks them up, whoever was asked, and they go along when keys move.
+//! Owned keys with terms of their own: the owner looks them up, whichever node gets the request, and they move with
+//! keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,14 +85,14 @@ fn spot(node: &Node, user: &str) -> Spot {
     within.spots(Key::from(&[("user", user)]))[0]
 }
 
-/// Puts a user on a plan, of which nobody has heard yet.
+/// Puts a user on a plan, without notifying servers.
 fn write(user: &str, plan: usize) {
     let (plans, revision) = &mut *ASSIGNED.lock();
     plans.insert(user.to_owned(), plan);
     *revision += 1;
 }
 
-/// Puts a user on a plan, and tells everybody to look again.
+/// Puts a user on a plan, and makes every server look again.
 fn assign(cluster: &OwnerCluster, user: &str, plan: usize) {
     write(user, plan);
     for server in &cluster.servers {
@@ -235,7 +236,7 @@ async fn terms_go_along_with_keys_that_move() {
         assign(&cluster, user, nth % PLANS.len());
         assert!(ask(&cluster.servers[nth % 3], user, 3).await.0);
     }
-    // Nobody at the new owner has asked for them yet: they are counted by what wrote them, or by who looks them up.
+    // The new owner has not looked them up yet: they are counted by the terms that wrote them, or by the lookup.
     cluster.leave(1).await;
     let gone = cluster.servers.remove(1);
     cluster.start(NodeId(19)).await;

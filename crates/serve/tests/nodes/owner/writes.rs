@@ -1,4 +1,4 @@
-//! Receipts, reservations and writes reach the owner, through whichever node.
+//! Receipts, reservations and writes reach the owner, through any node.
 
 use crate::owner::kit::OwnerCluster;
 

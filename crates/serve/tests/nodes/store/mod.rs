@@ -271,7 +271,7 @@ async fn whoever_waits_when_a_store_is_given_up_is_told_at_once() {
     engine.0.mood.store(HANGS, Relaxed);
     let node = Arc::new(node);
     let began = tokio::time::Instant::now();
-    // One asks every millisecond: the first five are late after 18 ms, and with them everybody is.
+    // One request per millisecond: the first five are late after 18 ms, and with them all others.
     let checks = (0..18).map(|ms| {
         let node = Arc::clone(&node);
         tokio::spawn(async move {

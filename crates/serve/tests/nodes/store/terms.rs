@@ -104,7 +104,7 @@ impl Both {
         while self.whole.carry_over(self.now, 8) {}
     }
 
-    /// Both are asked the same, and say the same.
+    /// Sends the same request to both, and compares the answers.
     async fn check(&self, cost: Cost) -> (Receipt, Receipt) {
         let Some(RemoteAnswer::Answer(a)) = self.ask(Verb::Check, cost).await.said else {
             panic!("no answer");

@@ -1,4 +1,4 @@
-//! Bans: who is denied, by which doors, and until when.
+//! Bans: identities, protocols and expiry.
 
 use serde_json::json;
 use tollgate_catalogue::Kind;

@@ -34,7 +34,7 @@ fn running(settings: Settings) -> CatalogueServer {
     CatalogueServer::of(start(settings).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Two servers on one catalogue that count together: what one takes is taken on the other, whatever the terms.
+/// Two servers on one catalogue that count together: tokens taken on one are taken on the other, under any terms.
 fn count_together([mut one, mut two]: [CatalogueServer; 2], editor: &Editor) {
     assert_eq!(one.ask("ann", 4), (true, 10, 6));
     assert_eq!(two.ask("ann", 6), (true, 10, 0));
@@ -159,7 +159,7 @@ fn kept(source: &Source, settings: impl Fn() -> Settings) {
     assert_eq!(server.ask("eve", 3), (true, 20, 14), "and not again");
     assert_eq!(server.ask("bob", 1), (true, 10, 5));
     server.running.stop().unwrap();
-    // Terms that end while nobody is there change what is found.
+    // Terms that end while no server runs change what is found.
     editor.delete(Kind::Assignment, "user=ann");
     let mut server = running(settings());
     assert_eq!(server.ask("ann", 0), (true, 10, 1));

@@ -1,4 +1,4 @@
-//! Servers on one catalogue, whoever changes it, and clients that ask.
+//! Servers on one catalogue, its editor, and clients.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -115,7 +115,7 @@ pub(crate) fn body(key: &[(&str, &str)], cost: u32) -> serde_json::Value {
     serde_json::json!({ "key": key, "cost": cost })
 }
 
-/// Somebody who changes the catalogue beside the servers, as any of them could.
+/// Changes the catalogue directly, like another server.
 pub(crate) struct Editor {
     runtime: tokio::runtime::Runtime,
     pub(crate) database: Database,
@@ -183,7 +183,7 @@ pub(crate) fn edit(kind: Kind, id: &str, seen: Option<u64>) -> Edit {
     }
 }
 
-/// A server on a catalogue in a file, and whoever changes that; the folder is to be kept as long.
+/// A server on a catalogue in a file, and its editor; keep the folder as long.
 pub(crate) fn stage() -> (tempfile::TempDir, CatalogueServer, Editor) {
     let folder = tempfile::tempdir().unwrap();
     let source = Source::Sqlite(folder.path().join("catalogue.db"));

@@ -109,7 +109,7 @@ fn a_database_that_hangs_keeps_nobody_waiting_for_long() {
     assert_eq!(server.ask("bob", 1), (true, 1000, 999), "known");
     let late = |server: &CatalogueServer| server.running.shared().catalogue().counts().late.get();
     let before = late(&server);
-    // Right after somebody was late, others are not looked up.
+    // Right after a late lookup, others are not looked up.
     until("somebody waited until the deadline", || {
         let stalls = Stalls::watch();
         let begun = Instant::now();

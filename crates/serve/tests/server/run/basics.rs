@@ -81,7 +81,7 @@ fn nobody_is_let_in_beyond_the_most_connections() {
         "{reply:?}"
     );
     assert_eq!(tcp(running.resp()).inline(""), "-ERR too many connections");
-    // Whoever is in is not disturbed, and whoever leaves makes room.
+    // Existing connections are not disturbed, and closed ones make room.
     assert_eq!(held[0].check("1").status, 200);
     held.clear();
     until("there is room again", || {

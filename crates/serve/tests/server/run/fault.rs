@@ -1,4 +1,4 @@
-//! Callers that mean no good, while others are served.
+//! Malicious callers, while others are served.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use tollgate_serve::run::Running;
 
 use crate::run::kit::{check, server, tcp};
 
-/// Fails unless both doors answer a good client.
+/// Fails unless both protocols answer a good client.
 fn assert_serves(running: &Running) {
     assert_eq!(tcp(running.http()).check("good").status, 200);
     assert_eq!(tcp(running.resp()).inline("PING"), "+PONG");
@@ -125,7 +125,7 @@ fn random_bytes_harm_nobody_for_a_minute() {
     pelt(Duration::from_mins(1));
 }
 
-/// Throws bytes of every kind at both doors for a while. A connection that is closed is opened again.
+/// Throws bytes of every kind at both protocols for a while. A connection that is closed is opened again.
 fn pelt(time: Duration) {
     let running = server(|settings| settings.limits.slow = Duration::from_secs(2));
     let until = Instant::now() + time;

@@ -10,7 +10,7 @@ use tollgate_serve::settings::{ContractSource, Listener, Runtime, Settings};
 pub(crate) const CONTRACTS: &str =
     "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 1000000, per: 1s }] }]";
 
-/// Both doors at free ports, on two threads.
+/// Both protocols on free ports, on two threads.
 pub(crate) fn settings() -> Settings {
     Settings {
         http: vec![Listener::loopback()],

@@ -1,4 +1,4 @@
-//! A whole server through real sockets: starting, stopping, reading again, TLS, and callers that mean no good.
+//! A whole server through real sockets: starting, stopping, reading again, TLS, and malicious callers.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

@@ -1,4 +1,4 @@
-//! What is kept of requests is what clients counted, whichever door they came through and whatever the database does.
+//! What is kept of requests is what clients counted, over any protocol and whatever the database does.
 
 use std::path::Path;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn resp_check(wire: &mut Wire, user: &str) -> bool {
     fields[1] == ":1"
 }
 
-/// Asks through two doors, singly and in lists, from several threads; how many were allowed and denied.
+/// Requests over two protocols, singly and in lists, from several threads; how many were allowed and denied.
 fn ask_a_lot(running: &Running) -> (u64, u64) {
     let count = |text: &str, of: &str| text.matches(of).count() as u64;
     std::thread::scope(|scope| {
@@ -128,7 +128,7 @@ fn sums_are_what_clients_counted_and_a_clean_stop_loses_nothing() {
         users.allowed == allowed && users.denied == denied
     });
     let rows = usage(&running);
-    // Whoever is refused is refused by one contract; who passes, passes all.
+    // A refused request is refused by one contract; one that passes, passes all.
     let all = sum(&rows, "all");
     assert_eq!((all.allowed, all.denied), (allowed, 0));
     let one = rows.iter().find(|row| row.identity == "user=3").unwrap();

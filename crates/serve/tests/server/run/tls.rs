@@ -1,4 +1,4 @@
-//! TLS: who may shake hands, and with which certificate.
+//! TLS: which handshakes succeed, and with which certificate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -115,7 +115,7 @@ fn both_doors_speak_tls_and_http_chooses_its_version() {
     let plain = authority.client(None, &[]);
     let checked = connect(running.http(), &plain).check("1");
     assert_eq!(checked.status, 200);
-    // Whoever came by TLS comes by TLS again.
+    // A client that used TLS must keep using TLS.
     let stays = checked.field("strict-transport-security");
     assert_eq!(stays, Some("max-age=31536000"), "{checked:?}");
     assert_eq!(connect(running.resp(), &plain).inline("PING"), "+PONG");

@@ -68,7 +68,7 @@ fn tokens_of_a_file_are_replaced_without_a_restart_and_open_connections_end_with
         (status(&running, SECOND), &*second.inline("PING")),
         (200, "+PONG")
     );
-    // What cannot be used changes nothing, and is told.
+    // What cannot be used changes nothing, and is reported.
     save(&path, "short");
     let ready = || tcp(running.http()).get("/readyz").body;
     until("the failure is told", || ready().contains("openssl rand"));

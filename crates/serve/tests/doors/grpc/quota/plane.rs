@@ -28,7 +28,7 @@ pub(super) fn over(mut admitted: Vec<Instant>, late: Duration) -> usize {
     over
 }
 
-/// Whether a request that asks the server passes, and how long that took.
+/// Whether a request to the server passes, and how long that took.
 pub(super) async fn asked(server: &GrpcServer) -> (bool, Duration) {
     let began = Instant::now();
     let request = CheckRequest {
@@ -97,7 +97,7 @@ impl Plane {
         false
     }
 
-    /// Hears what is there without waiting.
+    /// Receives pending messages without waiting.
     pub(super) async fn listen(&mut self) {
         while let Ok(message) = timeout(Duration::from_millis(1), self.link.down.message()).await {
             let message = message.expect("open").expect("a message");
