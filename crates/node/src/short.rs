@@ -131,11 +131,11 @@ impl Cells {
 
 /// Decides the short way for a key that may have to be searched or waited for.
 #[inline(never)]
-fn take_late<'a>(
-    cells: &'a Cells,
+fn take_late(
+    cells: &Cells,
     print: Print,
     cost: Cost,
     now: impl Fn() -> Instant,
-) -> Option<(&'a Plain, PlainDecision)> {
+) -> Option<(&Plain, PlainDecision)> {
     cells.take(print, cost, now)
 }

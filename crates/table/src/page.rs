@@ -80,8 +80,7 @@ impl<C> Page<C> {
     #[allow(clippy::inline_always)] // A part of every decision about few keys.
     pub(crate) fn near(&mut self, print: u64) -> Option<&mut C> {
         match self.slots.as_mut_slice() {
-            [slot, ..] if slot.print == print => Some(&mut slot.cell),
-            [_, slot, ..] if slot.print == print => Some(&mut slot.cell),
+            [slot, ..] | [_, slot, ..] if slot.print == print => Some(&mut slot.cell),
             _ => None,
         }
     }
