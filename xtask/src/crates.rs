@@ -337,6 +337,12 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             PARTS,
         ],
     },
+    // As few as make decisions, as it is built for every run of `./test`.
+    CrateRules {
+        package: "tollgate-ceilings",
+        pure: false,
+        uses: &[KIT, LIMIT, WIRE, CLIENT],
+    },
     CrateRules {
         package: "xtask",
         pure: false,

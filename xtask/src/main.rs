@@ -3,6 +3,7 @@
 //! Has only checks that no off-the-shelf tool has; `./test` calls everything in order.
 
 mod advisories;
+mod ceilings;
 mod crates;
 mod fuzz;
 mod generate;
@@ -25,6 +26,8 @@ commands:
            cargo xtask tidy
   pure     no pure crate reaches a clock, the system or an async runtime, however indirectly
            cargo xtask pure
+  ceilings  instructions of every path of a decision, by callgrind, against bench/ceilings/ceilings.txt
+           cargo xtask ceilings
   mutants  plants each known bug in turn and checks that some test notices; takes minutes
            cargo xtask mutants
   header   writes crates/abi/include/tollgate.h anew from the sources
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy::run(&root()),
+        ["ceilings"] => ceilings::run(&root()),
         ["mutants"] => mutants::run(&root()),
         ["man"] => man::run(&root()),
         ["header"] => generate::header(&root()),

@@ -189,8 +189,10 @@ impl<C: Clock> Limiter<C> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // Callers then pay only for the parts of an answer they look at.
     pub fn check<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Answer {
+        let clock = &self.clock;
+        let cost = cost_of(cost);
         self.node
-            .check_when(key.into(), cost_of(cost), || self.clock.now())
+            .check_when(key.into(), cost, || clock.at_once(), || clock.now())
     }
 
     /// Decides many requests at one time, in order, and hands each answer over: several times faster than one by one

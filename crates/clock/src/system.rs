@@ -15,6 +15,12 @@ use crate::course::{ClockReading, ClockStanding, Course};
 pub trait Clock: Send + Sync {
     fn now(&self) -> Instant;
 
+    /// The same where nothing else has to be done to know it: for those who have something to do instead of that.
+    #[inline]
+    fn at_once(&self) -> Option<Instant> {
+        Some(self.now())
+    }
+
     /// Lets `span` pass for a thread that may block.
     fn sleep_blocking(&self, span: Duration);
 
@@ -32,33 +38,47 @@ pub trait Clock: Send + Sync {
 #[derive(Debug)]
 pub struct SystemClock {
     steady: Ticker,
-    /// What is added to steady time, wrapping.
-    lead: AtomicU64,
-    /// Steady time of the next reading of the wall clock.
-    look_at: AtomicU64,
-    course: Mutex<Course>,
+    /// What is added to the counter, wrapping: the sum of what the steady clock and the course add.
+    ahead: AtomicU64,
+    /// Counter time from which somebody has to look at another clock first.
+    until: AtomicU64,
+    watch: Mutex<Watch>,
+}
+
+/// How the wall clock is followed.
+#[derive(Debug)]
+struct Watch {
+    course: Course,
+    /// Steady time of the next look.
+    look_at: u64,
 }
 
 impl SystemClock {
     /// Agrees with the wall clock now.
     pub fn new() -> Self {
         let steady = Ticker::new(since_boot, LOOK_EVERY);
-        let course = Course::new(look(&steady));
-        Self {
-            lead: AtomicU64::new(course.lead()),
-            look_at: AtomicU64::new(steady.nanos().saturating_add(LOOK_EVERY)),
-            course: Mutex::new(course),
+        let watch = Watch {
+            course: Course::new(look(&steady)),
+            look_at: steady.nanos().saturating_add(LOOK_EVERY),
+        };
+        let clock = Self {
             steady,
-        }
+            ahead: AtomicU64::new(0),
+            until: AtomicU64::new(0),
+            watch: Mutex::new(watch),
+        };
+        clock.publish(&clock.watch.lock());
+        clock
     }
 
     /// How it differs from the wall clock, which is read if that is due.
     pub fn standing(&self) -> ClockStanding {
+        let mut watch = self.watch.lock();
         let steady = self.steady.nanos();
-        if steady >= self.look_at.load(Relaxed) {
-            self.look();
+        if steady >= watch.look_at {
+            self.look(&mut watch);
         }
-        self.course.lock().standing(steady)
+        watch.course.standing(steady)
     }
 
     /// Follows the step at once, forward or back. Returns by how many nanoseconds.
@@ -66,23 +86,42 @@ impl SystemClock {
     /// What was charged before keeps its time, so the caller moves that as well, or accepts that buckets fill by a step
     /// ahead, and do not fill for as long as a step back. `Node::move_time` moves a node's.
     pub fn follow(&self) -> i64 {
-        let mut course = self.course.lock();
-        let by = course.follow();
-        self.lead.store(course.lead(), Relaxed);
+        let mut watch = self.watch.lock();
+        let by = watch.course.follow();
+        self.publish(&watch);
         by
     }
 
-    /// Reads the wall clock, unless another thread is doing so.
+    /// The time now, once other clocks were looked at that are to be. Nobody waits for who does that already.
     #[cold]
-    fn look(&self) {
-        let Some(mut course) = self.course.try_lock() else {
-            return;
-        };
+    #[inline(never)]
+    fn catch_up(&self) -> Instant {
+        if let Some(mut watch) = self.watch.try_lock() {
+            if self.steady.nanos() >= watch.look_at {
+                self.look(&mut watch);
+            }
+            self.publish(&watch);
+        }
+        let ahead = self.ahead.load(Relaxed);
+        Instant::from_nanos(self.steady.counter().wrapping_add(ahead))
+    }
+
+    /// Looks at the wall clock.
+    fn look(&self, watch: &mut Watch) {
         let look = look(&self.steady);
-        course.look(look);
-        self.lead.store(course.lead(), Relaxed);
-        self.look_at
-            .store(look.after.saturating_add(LOOK_EVERY), Relaxed);
+        watch.course.look(look);
+        watch.look_at = look.after.saturating_add(LOOK_EVERY);
+        self.publish(watch);
+    }
+
+    /// Lets others know what to add to the counter, and until when.
+    fn publish(&self, watch: &Watch) {
+        let offset = self.steady.offset.load(Relaxed);
+        let look_at = watch.look_at.wrapping_sub(offset);
+        let compare_at = self.steady.compare_at.load(Relaxed);
+        let ahead = offset.wrapping_add(watch.course.lead());
+        self.ahead.store(ahead, Relaxed);
+        self.until.store(compare_at.min(look_at), Relaxed);
     }
 }
 
@@ -143,8 +182,9 @@ impl Ticker {
     }
 
     /// The counter in nanoseconds.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // Nanoseconds since the machine started.
+    #[allow(clippy::inline_always)] // A part of every decision.
     fn counter(&self) -> u64 {
         ((u128::from(self.ticks.raw()) * u128::from(self.rate)) >> RATE_BITS) as u64
     }
@@ -191,11 +231,19 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Instant {
-        let steady = self.steady.nanos();
-        if steady >= self.look_at.load(Relaxed) {
-            self.look();
+        self.at_once().unwrap_or_else(|| self.catch_up())
+    }
+
+    /// `None` too after the year 2262, which spares a look at whether the sum is an instant.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision.
+    fn at_once(&self) -> Option<Instant> {
+        let counter = self.steady.counter();
+        if counter >= self.until.load(Relaxed) {
+            return None;
         }
-        Instant::from_nanos(steady.wrapping_add(self.lead.load(Relaxed)))
+        let nanos = counter.wrapping_add(self.ahead.load(Relaxed));
+        (nanos.cast_signed() >= 0).then(|| Instant::from_nanos(nanos))
     }
 
     fn sleep_blocking(&self, span: Duration) {
@@ -256,6 +304,11 @@ impl<C: Clock> Clock for std::sync::Arc<C> {
     #[inline]
     fn now(&self) -> Instant {
         (**self).now()
+    }
+
+    #[inline]
+    fn at_once(&self) -> Option<Instant> {
+        (**self).at_once()
     }
 
     fn sleep_blocking(&self, span: Duration) {
@@ -326,12 +379,12 @@ mod tests {
         let clock = SystemClock::new();
         let hour = 3_600_000_000_000;
         // As if the wall clock had been an hour behind so far.
-        *clock.course.lock() = Course::new(ClockReading {
+        clock.watch.lock().course = Course::new(ClockReading {
             before: clock.steady.nanos(),
             wall: wall_nanos() - hour,
             after: clock.steady.nanos(),
         });
-        clock.look();
+        clock.look(&mut clock.watch.lock());
         let now = clock.now().as_nanos();
         assert!(
             wall_nanos() - now > hour - 1_000_000_000,

@@ -67,11 +67,18 @@ impl<const N: usize> Cell<N> {
     /// Time and word of a cell of one word; `None` for any other.
     #[inline]
     pub(crate) fn single(&mut self) -> Option<(&mut NonZeroU64, &mut u64)> {
+        let (at, words) = self.words()?;
+        match words.as_mut_slice() {
+            [word] => Some((at, word)),
+            _ => None,
+        }
+    }
+
+    /// Time and words of a cell without a box.
+    #[inline]
+    pub(crate) fn words(&mut self) -> Option<(&mut NonZeroU64, &mut [u64; N])> {
         match &mut self.0 {
-            Form::Inline { at, words } => match words.as_mut_slice() {
-                [word] => Some((at, word)),
-                _ => None,
-            },
+            Form::Inline { at, words } => Some((at, words)),
             Form::Boxed(_) => None,
         }
     }

@@ -6,7 +6,7 @@
 use crate::cell::Cell;
 use crate::config::PolicyError;
 use crate::decision::{Charge, Cost, Lot, Outcome, Verdict};
-use crate::plain::Plain;
+use crate::plain::{Plain, Plains};
 use crate::policy::Policy;
 use crate::state::{Fit, State};
 use crate::tally::{Tally, bit};
@@ -21,6 +21,8 @@ pub struct PolicySet {
     policies: Box<[Policy]>,
     /// Set where there is a short way.
     plain: Option<Plain>,
+    /// The same of several policies.
+    plains: Option<Plains>,
     is_staged: bool,
 }
 
@@ -49,11 +51,13 @@ impl PolicySet {
             return Err(PolicyError::TooManyPolicies(policies.len()));
         }
         let plain = Plain::of(&policies);
+        let plains = Plains::of(&policies);
         let staged = |policy: &Policy| !matches!(policy.config().enforce_percent, 0 | 100);
         let is_staged = policies.iter().any(staged);
         Ok(Self {
             policies: policies.into(),
             plain,
+            plains,
             is_staged,
         })
     }
@@ -63,6 +67,7 @@ impl PolicySet {
         Self {
             policies: Box::default(),
             plain: None,
+            plains: None,
             is_staged: false,
         }
     }
@@ -102,6 +107,11 @@ impl PolicySet {
             && let Some(taken) = plain.take(cell, cost, now)
         {
             return plain.outcome(taken);
+        }
+        if let Some(plains) = &self.plains
+            && let Some(outcome) = plains.take(cell, cost, now)
+        {
+            return outcome;
         }
         self.check_any(cell, cost, now, lot)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, Terms};
-use tollgate_limit::{Outcome, Plain, PlainDecision, Refusing, Span, Verdict};
+use tollgate_limit::{Decision, Outcome, Plain, PlainDecision, Refusing, Span, Verdict};
 use tollgate_table::Print;
 
 /// The answer to one request.
@@ -48,8 +48,9 @@ impl Answer {
     /// The same answer, given by the node of this version.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    pub(crate) fn by(self, version: u64) -> Self {
-        Self { version, ..self }
+    pub(crate) fn by(mut self, version: u64) -> Self {
+        self.version = version;
+        self
     }
 
     /// The answer to a request that no contract binds.
@@ -111,32 +112,40 @@ impl Answer {
             refused_by: Some(RefusedBy::Ban { contract }),
             contract: Some(contract),
             reset_after: end.unwrap_or(Span::ZERO),
-            terms: KeyTerms::One((contract, Arc::clone(terms))),
+            terms: KeyTerms::of([(contract, Arc::clone(terms))]),
             ..Self::unbound()
         }
     }
 
     /// The answer to a request that was decided the short way.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
+    #[allow(clippy::inline_always)] // Callers then pay for the parts of it that they look at.
     pub(crate) fn taken(place: KeyLocation, plain: &Plain, taken: PlainDecision) -> Self {
-        if !plain.admits(taken) {
-            return Self::of(place, &plain.outcome(taken));
-        }
+        let decision = plain.decision(taken);
+        Self::decided(place, &decision, place.booking(plain.receipt(taken)))
+    }
+
+    /// The answer of one contract, without what several policies may add.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // As above.
+    fn decided(place: KeyLocation, decision: &Decision, booking: Booking) -> Self {
+        let contract = place.contract;
         Self {
-            verdict: Verdict::Allow,
-            refused_by: None,
+            verdict: decision.verdict,
+            refused_by: decision
+                .refused_by
+                .map(|policy| RefusedBy::Policy { contract, policy }),
             violated: None,
-            contract: Some(place.contract),
-            policy: 0,
-            limit: plain.limit(),
-            remaining: plain.remaining(taken),
-            debt: 0,
-            reset_after: plain.reset_after(taken),
+            contract: Some(contract),
+            policy: decision.policy,
+            limit: decision.limit,
+            remaining: decision.remaining,
+            debt: decision.debt,
+            reset_after: decision.reset_after,
             shadowed: false,
             is_part: false,
             terms: KeyTerms::None,
-            receipt: Receipt::One(place.booking(plain.receipt(taken))),
+            receipt: Receipt::One(booking),
             version: 0,
         }
     }
@@ -145,28 +154,14 @@ impl Answer {
     #[inline(never)]
     pub(crate) fn of(place: KeyLocation, outcome: &Outcome) -> Self {
         let contract = place.contract;
-        let decision = &outcome.decision;
         let each = outcome.refusing.iter();
         Self {
-            verdict: decision.verdict,
-            refused_by: decision
-                .refused_by
-                .map(|policy| RefusedBy::Policy { contract, policy }),
             violated: Violation::several(each.map(|said| Violation {
                 contract,
                 said: *said,
             })),
-            contract: Some(contract),
-            policy: decision.policy,
-            limit: decision.limit,
-            remaining: decision.remaining,
-            debt: decision.debt,
-            reset_after: decision.reset_after,
             shadowed: outcome.shadowed != 0,
-            is_part: false,
-            terms: KeyTerms::None,
-            receipt: Receipt::One(place.booking(outcome.receipt)),
-            version: 0,
+            ..Self::decided(place, &outcome.decision, place.booking(outcome.receipt))
         }
     }
 
@@ -178,7 +173,7 @@ impl Answer {
         for booking in self.receipt.bookings_mut() {
             booking.terms = terms.version;
         }
-        self.terms = KeyTerms::One((contract, terms));
+        self.terms = KeyTerms::of([(contract, terms)]);
         self
     }
 
@@ -245,27 +240,46 @@ pub enum KeyTerms {
     /// In none.
     #[default]
     None,
-    /// In one.
-    One(OwnTerms),
-    /// In several.
-    Several(Box<[OwnTerms]>),
+    /// In some.
+    Own(OwnTermsList),
+}
+
+/// Terms of a key's own, in one contract or more.
+///
+/// They are dropped apart from the answer: that then needs no place in memory for it, and an answer to a key without
+/// such terms stays in registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnTermsList(Option<Box<[OwnTerms]>>);
+
+impl Drop for OwnTermsList {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(each) = self.0.take() {
+            discard(each);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn discard(each: Box<[OwnTerms]>) {
+    drop(each);
 }
 
 impl KeyTerms {
-    pub(crate) fn of(mut each: SmallVec<[OwnTerms; 1]>) -> Self {
-        match each.len() {
-            0 => Self::None,
-            1 => each.pop().map_or(Self::None, Self::One),
-            _ => Self::Several(each.into_vec().into()),
+    pub(crate) fn of(each: impl IntoIterator<Item = OwnTerms>) -> Self {
+        let each: Box<[_]> = each.into_iter().collect();
+        if each.is_empty() {
+            return Self::None;
         }
+        Self::Own(OwnTermsList(Some(each)))
     }
 
     /// All of them, in no order.
     pub fn each(&self) -> &[OwnTerms] {
         match self {
             Self::None => &[],
-            Self::One(one) => core::slice::from_ref(one),
-            Self::Several(each) => each,
+            Self::Own(OwnTermsList(each)) => each.as_deref().unwrap_or_default(),
         }
     }
 }
@@ -326,8 +340,8 @@ pub struct Violation {
 impl Violation {
     /// All of them; `None` where they are not several.
     pub fn several(each: impl IntoIterator<Item = Self>) -> Option<Box<[Self]>> {
-        let each: Vec<_> = each.into_iter().collect();
-        (each.len() > 1).then(|| each.into())
+        let each: SmallVec<[_; 1]> = each.into_iter().collect();
+        (each.len() > 1).then(|| each.into_vec().into())
     }
 }
 
@@ -341,13 +355,18 @@ pub enum Receipt {
     One(Booking),
     /// One cell in each of several contracts.
     Several(Box<[Booking]>),
-    /// What an operation with an id charged, which may be answered again: all copies are one receipt.
-    Once {
-        /// Receipts with one number are one receipt.
-        number: u64,
-        /// The bookings, in the order of the contracts.
-        bookings: Box<[Booking]>,
-    },
+    /// What an operation with an id charged, which may be answered again: all copies are one receipt. Behind one
+    /// address, as several bookings are, so that an answer that has neither is dropped by one comparison.
+    Once(Box<OnceReceipt>),
+}
+
+/// What an operation with an id charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnceReceipt {
+    /// Receipts with one number are one receipt.
+    pub number: u64,
+    /// The bookings, in the order of the contracts.
+    pub bookings: Box<[Booking]>,
 }
 
 impl Receipt {
@@ -356,7 +375,8 @@ impl Receipt {
         match self {
             Self::Nothing => &[],
             Self::One(booking) => core::slice::from_ref(booking),
-            Self::Several(bookings) | Self::Once { bookings, .. } => bookings,
+            Self::Several(bookings) => bookings,
+            Self::Once(once) => &once.bookings,
         }
     }
 
@@ -365,7 +385,8 @@ impl Receipt {
         match self {
             Self::Nothing => &mut [],
             Self::One(booking) => core::slice::from_mut(booking),
-            Self::Several(bookings) | Self::Once { bookings, .. } => bookings,
+            Self::Several(bookings) => bookings,
+            Self::Once(once) => &mut once.bookings,
         }
     }
 
@@ -375,14 +396,14 @@ impl Receipt {
         let bookings: Box<[_]> = self.bookings().into();
         match *bookings {
             [] => Self::Nothing,
-            _ => Self::Once { number, bookings },
+            _ => Self::Once(Box::new(OnceReceipt { number, bookings })),
         }
     }
 
     /// The number by which copies of the receipt are told to be one.
     pub const fn number(&self) -> Option<u64> {
         match self {
-            Self::Once { number, .. } => Some(*number),
+            Self::Once(once) => Some(once.number),
             Self::Nothing | Self::One(_) | Self::Several(_) => None,
         }
     }

@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
-    Cell, CellError, Cost, Forecast, Instant, KeyStatus, Lot, Outcome, Plain, PlainDecision,
-    PolicySet,
+    Cell, CellError, Cost, Forecast, Instant, KeyStatus, Lot, Outcome, Plain, PolicySet,
 };
 use tollgate_table::{CellRules, Counters, Full, Holder, MemoryShare, Print, Table, TableConfig};
 
@@ -257,27 +256,6 @@ impl Cells {
             Width::Plain(_, plain) => Some(plain),
             Width::One(_) | Width::Two(_) | Width::Three(_) | Width::Any(_) | Width::Own(_) => None,
         }
-    }
-
-    /// Decides the short way for a key that has a cell, where there is a short way.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    pub(crate) fn take(
-        &self,
-        print: Print,
-        cost: Cost,
-        now: impl Fn() -> Instant,
-    ) -> Option<(&Plain, PlainDecision)> {
-        let Width::Plain(table, plain) = &self.width else {
-            return None;
-        };
-        let taken = table.in_place(print, |cell| {
-            if self.is_left() {
-                return None;
-            }
-            plain.take(cell, cost, now())
-        })?;
-        Some((plain, taken?))
     }
 
     /// Policies that are counted with other nodes.

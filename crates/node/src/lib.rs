@@ -23,13 +23,16 @@ mod node;
 mod remembered;
 mod scope;
 mod set_clock;
+mod short;
 mod succession;
 mod sure;
 mod terms;
 mod worth;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
-pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy, Violation};
+pub use answer::{
+    Answer, Booking, KeyTerms, OnceReceipt, OwnTerms, OwnTermsList, Receipt, RefusedBy, Violation,
+};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     BadRoster, Closed, CompanyGossip, DividedAdmission, DivisionJournal, FrameCounts,

@@ -15,7 +15,7 @@ use crate::apart::Due;
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
 use crate::company::{Company, CoordinatedPolicies, Membership, Seats};
-use crate::decide::{Bound, DecideRequest};
+use crate::decide::Bound;
 use crate::heirs::Swap;
 use crate::ids::Ids;
 use crate::key::Key;
@@ -67,23 +67,21 @@ pub struct Node {
     /// Contracts that a bare key binds: their place, and whether they count by it.
     bare: Box<[(usize, bool)]>,
     /// The contract that every bare key binds and no other does, where keys need no lot.
-    lone: Option<Lone>,
+    pub(crate) lone: Option<Lone>,
     /// The same, where keys may have terms of their own.
     lone_own: Option<Lone>,
-    seed: Seed,
+    pub(crate) seed: Seed,
     /// Gives keys their lots: the same on every node and after every start, so no secret.
     lots: Seed,
     budget: Arc<Budget>,
-    /// While the cells take fewer bytes they are taken to be in a cache near the processor.
-    cached_bytes: u64,
     lasting: Arc<Lasting>,
 }
 
 /// A contract that is all a bare key binds.
 #[derive(Debug)]
-struct Lone {
-    place: usize,
-    cells: Arc<Cells>,
+pub(crate) struct Lone {
+    pub(crate) place: usize,
+    pub(crate) cells: Arc<Cells>,
 }
 
 impl Node {
@@ -123,7 +121,6 @@ impl Node {
         let (lasting, seed) = (Arc::clone(&self.lasting), self.seed.clone());
         Self {
             version: self.version + 1,
-            cached_bytes: self.cached_bytes,
             ..Self::of(contracts, cells, lasting, seed)
         }
     }
@@ -169,7 +166,6 @@ impl Node {
             lone_own,
             seed,
             lots: Seed::new([0, 0]),
-            cached_bytes: budget.used().saturating_add(CACHED_BYTES),
             budget,
             lasting,
             cells,
@@ -184,7 +180,7 @@ impl Node {
     /// Decides one request and charges it.
     #[inline]
     pub fn check(&self, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
-        self.check_when(key, cost, || now)
+        self.check_when(key, cost, || Some(now), || now)
     }
 
     /// Where a bare key is that binds one contract only, in which keys may have terms of their own.
@@ -200,35 +196,6 @@ impl Node {
             print: bare_print(&self.seed, key),
         };
         Some((place, cells))
-    }
-
-    /// Like [`Self::check`], but asks for the time when that costs least.
-    ///
-    /// While the cells fit in a cache, that is first: the clock is read while the lock is fetched. Later it is when the
-    /// key's cell is at hand: a processor's counter waits for the memory of the request before it, so that requests
-    /// read sooner would wait for memory one by one.
-    ///
-    /// The short way is inlined whole, so that callers do not pay for the parts of an answer they do not look at.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // Measured: a call costs a third of the whole decision.
-    pub fn check_when(&self, key: Key<'_>, cost: Cost, now: impl Fn() -> Instant) -> Answer {
-        let cached = self.budget.used() < self.cached_bytes;
-        let early = if cached { now() } else { Instant::default() };
-        if let Some(Lone { place, cells }) = &self.lone
-            && !matches!(key, Key::Entries(_))
-            && let print = bare_print(&self.seed, key)
-            && let Some((plain, taken)) =
-                cells.take(print, cost, || if cached { early } else { late(&now) })
-        {
-            let place = KeyLocation {
-                contract: *place,
-                cells: cells.id,
-                print,
-            };
-            return Answer::taken(place, plain, taken).by(self.version);
-        }
-        let now = if cached { early } else { late(&now) };
-        self.whole().check_any(key, DecideRequest { cost, now })
     }
 
     /// Decides many requests at one time, in order, and hands each answer over; faster than one by one.
@@ -443,12 +410,6 @@ pub(crate) fn bare_print(seed: &Seed, key: Key<'_>) -> Print {
     }
 }
 
-/// Asks for the time out of the way of those who know it already.
-#[inline(never)]
-fn late(now: impl Fn() -> Instant) -> Instant {
-    now()
-}
-
 /// Shards of one contract's table: few where there are many contracts, as each shard has a price.
 pub(crate) fn shards_each(contracts: usize, bytes_max: u64) -> usize {
     let all = usize::try_from(bytes_max / SHARD_BYTES)
@@ -457,8 +418,6 @@ pub(crate) fn shards_each(contracts: usize, bytes_max: u64) -> usize {
     (all / contracts.max(1)).max(1)
 }
 
-/// Cells of this size together are taken to be in a cache near the processor.
-const CACHED_BYTES: u64 = 1 << 20;
 /// The bytes for which there is one shard, which takes 32 of them.
 const SHARD_BYTES: u64 = 16 << 10;
 const SHARDS_MIN: usize = 64;

@@ -8,7 +8,7 @@ use tollgate_gossip::{Decoder, Encoder, Malformed, ModeKey};
 use tollgate_limit::{Charge, Instant, Span, Verdict};
 use tollgate_table::Print;
 
-use crate::answer::{Answer, Booking, KeyTerms, Receipt, RefusedBy};
+use crate::answer::{Answer, Booking, KeyTerms, OnceReceipt, Receipt, RefusedBy};
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn put(out: &mut Encoder, answer: &Answer) -> Option<()> {
         Receipt::Nothing => 0,
         Receipt::One(_) => 1,
         Receipt::Several(_) => 2,
-        Receipt::Once { .. } => 3,
+        Receipt::Once(_) => 3,
     };
     let (KeyTerms::None, None) = (&answer.terms, &answer.violated) else {
         return None;
@@ -206,10 +206,10 @@ fn take(from: &mut Decoder<'_>, number: u64) -> Result<Answer, Malformed> {
         receipt: match (head >> 4 & 3, &*bookings) {
             (1, [booking]) => Receipt::One(*booking),
             (2, _) => Receipt::Several(bookings.into()),
-            (3, _) => Receipt::Once {
+            (3, _) => Receipt::Once(Box::new(OnceReceipt {
                 number,
                 bookings: bookings.into(),
-            },
+            })),
             _ => Receipt::Nothing,
         },
         terms: KeyTerms::None,
@@ -313,10 +313,10 @@ mod tests {
         let receipt = (0..4, bookings()).prop_map(|(kind, bookings)| match (kind, &*bookings) {
             (0, [booking, ..]) => Receipt::One(*booking),
             (1, _) => Receipt::Several(bookings.into()),
-            (2, _) => Receipt::Once {
+            (2, _) => Receipt::Once(Box::new(OnceReceipt {
                 number: 7,
                 bookings: bookings.into(),
-            },
+            })),
             _ => Receipt::Nothing,
         });
         let numbers = any::<(Option<usize>, usize, [u64; 4], bool)>();

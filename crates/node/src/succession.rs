@@ -16,7 +16,7 @@ use tollgate_table::{Budget, Counters, Holder, MemoryShare, Seed, TableConfig};
 
 use crate::answer::{Answer, Booking};
 use crate::beside::Beside;
-use crate::cells::{Cells, Lineage};
+use crate::cells::{Cells, Lineage, on_table};
 use crate::company::{Company, CoordinatedPolicies, Membership, Seats};
 use crate::dirty::Dirty;
 use crate::heirs::{FormerPlaces, Heir, Origin, Swap, translate};
@@ -313,6 +313,7 @@ impl Past {
             swap: Arc::clone(swap),
             cells: Arc::clone(new),
         };
+        on_table!(old, table => table.close_spots());
         if old.heir.set(heir).is_ok() {
             self.open.push((Arc::clone(old), 0));
             self.heirs.insert(old.id, (new.id, places));

@@ -23,6 +23,8 @@ pub(crate) struct Directory<C> {
     mask: AtomicUsize,
     /// The pages there were from the start, a power of two.
     first: Segment<C>,
+    /// As many while a key may be looked for in them alone ([`Self::spot`]), else zero.
+    near: AtomicUsize,
     /// The pages that came later, a quarter of a round at a time.
     later: Box<[OnceLock<Segment<C>>]>,
 }
@@ -34,6 +36,7 @@ impl<C> Directory<C> {
             count: AtomicUsize::new(pages),
             mask: AtomicUsize::new(pages - 1),
             first: segment(pages),
+            near: AtomicUsize::new(pages),
             later: (0..SEGMENTS).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -86,6 +89,35 @@ impl<C> Directory<C> {
         // Taken apart, so that what comes back in memory does not make the usual case go through memory too.
         let (number, page) = self.enter_again(print)?;
         Some((number, page))
+    }
+
+    /// Where a print belongs, if a key may be looked for in the pages of the start alone.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision.
+    #[allow(clippy::cast_possible_truncation)] // Only low bits are used.
+    pub(crate) fn spot(&self, print: u64) -> Option<(&Self, &Lock<Page<C>>)> {
+        let number = print as usize & self.near.load(Acquire).wrapping_sub(1);
+        Some((self, self.first.get(number)?))
+    }
+
+    /// Whether what [`Self::spot`] said is so; exact for who holds the lock of a page.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision.
+    pub(crate) fn is_near(&self) -> bool {
+        self.near.load(Acquire) == self.first.len()
+    }
+
+    /// Nobody looks in the pages of the start alone from here on.
+    pub(crate) fn part(&self) {
+        self.near.store(0, Release);
+    }
+
+    /// A key may be looked for in the pages of the start alone, if there are no others. For who holds the lock of
+    /// growth.
+    pub(crate) fn rejoin(&self) {
+        if self.count() == self.first.len() {
+            self.near.store(self.first.len(), Release);
+        }
     }
 
     /// Enters the page in which a print belongs while there come to be more of them.
@@ -146,6 +178,7 @@ impl<C> Directory<C> {
         let count = self.count();
         if let Some(lock) = self.page(count) {
             *lock.lock() = page;
+            self.part();
             if count.is_power_of_two() {
                 self.mask.store(2 * count - 1, Release);
             }

@@ -15,6 +15,9 @@ impl<C, R: CellRules<C>> Table<C, R> {
     /// Splits the next page of the round, if there are too few pages and the budget allows one more.
     #[inline]
     pub(crate) fn split_if_crowded(&self, now: u64) {
+        if self.account.bytes() >= self.near_bytes && self.directory.is_near() {
+            self.directory.part();
+        }
         if self.is_crowded() {
             self.split(now);
         }

@@ -55,4 +55,4 @@ pub use budget::Budget;
 pub use config::{CellRules, Counters, Full, Sweep, TableConfig, WhenFull};
 pub use print::{Print, PrintHasher, Seed};
 pub use share::{Holder, MemoryShare};
-pub use table::Table;
+pub use table::{LockedPage, PageSpot, Table};

@@ -75,6 +75,16 @@ impl<C> Page<C> {
         find_beyond(slots, start, print)
     }
 
+    /// The cell of the print, if it is here and so few others are that nobody has to search.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision about few keys.
+    pub(crate) fn near(&mut self, print: u64) -> Option<&mut C> {
+        match self.slots.as_mut_slice() {
+            [slot, ..] | [_, slot, ..] if slot.print == print => Some(&mut slot.cell),
+            _ => None,
+        }
+    }
+
     /// The cell of the print, if it is here.
     #[inline]
     pub(crate) fn present(&mut self, print: u64) -> Option<&mut C> {

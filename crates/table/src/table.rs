@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::account::Account;
 use crate::config::{CellRules, Counters, Full, Sweep, TableConfig, WhenFull};
 use crate::directory::Directory;
-use crate::lock::Lock;
+use crate::lock::{Guard, Lock};
 use crate::page::Page;
 use crate::print::Print;
 use crate::room::SPARING;
@@ -31,7 +31,9 @@ pub struct Table<C, R> {
     pub(crate) sweep: Sweep,
     pub(crate) account: Account,
     /// Held while a page is split.
-    pub(crate) growing: Lock<()>,
+    pub(crate) growing: Lock<Growing>,
+    /// Holding fewer bytes, the table is taken to be in a cache near the processor.
+    pub(crate) near_bytes: usize,
     /// The page at which the next incremental sweep begins.
     pub(crate) swept: AtomicUsize,
 }
@@ -56,7 +58,8 @@ impl<C, R: CellRules<C>> Table<C, R> {
             when_full,
             sweep,
             account,
-            growing: Lock::new(()),
+            growing: Lock::new(Growing { is_left: false }),
+            near_bytes: Directory::<C>::bytes_of(shards) + CACHED_BYTES,
             swept: AtomicUsize::new(0),
         }
     }
@@ -132,6 +135,33 @@ impl<C, R: CellRules<C>> Table<C, R> {
     pub fn in_place<T>(&self, print: Print, f: impl FnOnce(&mut C) -> T) -> Option<T> {
         let (_, mut page) = self.directory.enter(print.0)?;
         Some(f(page.present(print.0)?))
+    }
+
+    /// Where the cell of a key is, for the same: only while the cells fit in a cache near the processor, and there are
+    /// no more pages than at the start. It is found without a lock, so that the caller can read a clock before he takes
+    /// it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // As above.
+    pub fn spot(&self, print: Print) -> Option<PageSpot<'_, C>> {
+        let (directory, page) = self.directory.spot(print.0)?;
+        Some(PageSpot { directory, page })
+    }
+
+    /// Lets nobody find a key by [`Self::spot`] any more. Whoever has entered a page that was locked since this was
+    /// called finds none by it.
+    pub fn close_spots(&self) {
+        let mut growing = self.growing.lock();
+        growing.is_left = true;
+        self.directory.part();
+    }
+
+    /// Opens or closes spots by how much the table holds.
+    pub(crate) fn weigh(&self, growing: &Growing) {
+        if self.account.bytes() >= self.near_bytes {
+            self.directory.part();
+        } else if !growing.is_left {
+            self.directory.rejoin();
+        }
     }
 
     /// Runs `f` on the cell of the key, if it has one.
@@ -211,6 +241,11 @@ impl<C, R: CellRules<C>> Table<C, R> {
                 dropped += self.sweep_page(&mut page, now);
                 self.shrink(&mut page);
             }
+        }
+        if dropped > 0
+            && let Some(growing) = self.growing.try_lock()
+        {
+            self.weigh(&growing);
         }
         dropped
     }
@@ -301,6 +336,44 @@ impl<C, R> fmt::Debug for Table<C, R> {
     }
 }
 
+/// Where the cell of a key is, if it has one.
+#[derive(Debug)]
+pub struct PageSpot<'a, C> {
+    directory: &'a Directory<C>,
+    page: &'a Lock<Page<C>>,
+}
+
+impl<'a, C> PageSpot<'a, C> {
+    /// The page, if nobody else has it and the key still belongs there.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision about few keys.
+    pub fn lock(self) -> Option<LockedPage<'a, C>> {
+        let page = self.page.try_lock()?;
+        self.directory.is_near().then_some(LockedPage(page))
+    }
+}
+
+/// A page that nobody else has.
+#[derive(Debug)]
+pub struct LockedPage<'a, C>(Guard<'a, Page<C>>);
+
+impl<C> LockedPage<'_, C> {
+    /// The cell of the key, if it has one that is found without a search. What it owns outside of itself must stay the
+    /// same.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A part of every decision about few keys.
+    pub fn near(&mut self, print: Print) -> Option<&mut C> {
+        self.0.near(print.0)
+    }
+}
+
+/// What is known to who may split pages.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    /// Whether spots are closed for good.
+    is_left: bool,
+}
+
 /// A key that has no cell yet.
 struct Absent {
     print: Print,
@@ -361,6 +434,8 @@ fn shards_count(asked: Option<usize>, limit: u64) -> usize {
     }
 }
 
+/// Cells of this size together are taken to be in a cache near the processor.
+const CACHED_BYTES: usize = 1 << 20;
 /// Pages that are looked at for one with something to give.
 const GIVING_PAGES_MAX: usize = 16;
 const SHARDS_MAX: usize = 1 << 16;

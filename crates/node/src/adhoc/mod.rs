@@ -11,7 +11,6 @@ use std::sync::Arc;
 use tollgate_kit::{FNV, fnv};
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, Plain, PlainDecision, PolicyConfig, PolicyError,
-    Verdict,
 };
 use tollgate_table::{
     Budget, CellRules, Counters, Full, Holder, MemoryShare, Print, Seed, Table, TableConfig,
@@ -97,7 +96,7 @@ impl Adhoc {
             .in_place(ask.print, |kept| kept.take(ask, now))
             .flatten();
         if let Some((plain, taken)) = taken {
-            return Ok(decision(&plain, taken));
+            return Ok(plain.decision(taken));
         }
         self.check_any(ask, now)
     }
@@ -259,23 +258,6 @@ impl CellRules<Kept> for Worth {
     #[inline]
     fn heap_bytes(&self, kept: &Kept) -> usize {
         kept.cell.heap_bytes() + kept.policy.bytes()
-    }
-}
-
-/// What to say of a request that was decided the short way.
-#[inline]
-fn decision(plain: &Plain, taken: PlainDecision) -> Decision {
-    if !plain.admits(taken) {
-        return plain.outcome(taken).decision;
-    }
-    Decision {
-        verdict: Verdict::Allow,
-        refused_by: None,
-        policy: 0,
-        limit: plain.limit(),
-        remaining: plain.remaining(taken),
-        debt: 0,
-        reset_after: plain.reset_after(taken),
     }
 }
 
