@@ -66,7 +66,7 @@ impl Config {
         }
     }
 
-    /// What `redis://`, `redis-cluster://` and `redis-sentinel://` ; with `rediss` the same over TLS:
+    /// Parses `redis://`, `redis-cluster://` and `redis-sentinel://`; with `rediss` the same over TLS:
     ///
     /// ```text
     /// redis[s]://[user:password@]host:port[/database]
