@@ -2,6 +2,8 @@
 //!
 //! Not here: owners, stores, files and assignments, which a server has.
 
+use std::sync::Arc;
+
 use tollgate_contract::{Contracts, Coordination, Feature};
 use tollgate_lab::nodes::NodeWorld;
 use tollgate_limit::{Cost, KeyStatus, OperationId, Span};
