@@ -24,8 +24,8 @@
 //!
 //! Wide numbers are strings in the head, and at a string the script leaves the decision to `Book::apply`, as it does
 //! for states of other shapes. The script is not used for contracts with a policy that is wide by its configuration,
-//! nor for decisions of those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
-//! production too.
+//! nor for decisions of those that count refusals. Every verdict of the script is compared with that of
+//! `Book::apply`, in production too.
 
 use tollgate_limit::{Algorithm, Instant, Lot, Policy, RequestTerms};
 use tollgate_store::{Book, StoreChange, StoreRequest, Verb};

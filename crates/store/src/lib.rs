@@ -2,9 +2,9 @@
 //!
 //! An [`Engine`] stores a state for every key in its own format and changes it atomically. Requests are batches of
 //! [`StoreRequest`]s, each by the policies of one [`Book`]; the answer is the state that was found, and everything
-//! derived from it (what is left, how long to wait, the receipt) is computed here, by the same code that decides in memory. [`Breaker`]
-//! is the circuit breaker. State that nodes compute themselves is stored as a ledger: bytes that are loaded
-//! and swapped.
+//! derived from it (what is left, how long to wait, the receipt) is computed here, by the same code that decides in
+//! memory. [`Breaker`] is the circuit breaker. State that nodes compute themselves is stored as a ledger: bytes that
+//! are loaded and swapped.
 //!
 //! Deliberately absent: engines (`tollgate-store-redis`, `tollgate-store-sql`), sockets, clocks, and
 //! `on_failure` (`tollgate-serve`).
