@@ -98,6 +98,7 @@ fn policies() -> Vec<Value> {
         json!({ "count_refused": false, "durable": false }),
         json!({ "inherit": "proportional", "on_failure": "deny" }),
         json!({ "durable": true, "coordination": "gossip" }),
+        json!({ "coordination": "gossip", "repay": "all" }),
         json!({ "coordination": "supply", "inherit": "reset" }),
         json!({ "coordination": "lease", "term": "2s", "timeout": "100ms", "recovery": "fresh", "safe_capacity": 5 }),
         json!({ "coordination": "lease", "min_depth": 3, "min_uses": 9, "pool_rate": 10, "pool_depth": 40, "max_lessees": 7, "spill": 50, "share": "client", "drift_ppm": 100 }),
