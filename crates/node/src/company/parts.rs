@@ -306,6 +306,12 @@ impl PolicyPart {
         self.policy.config().limit
     }
 
+    /// Whole tokens that its limit grants in that time.
+    pub(crate) fn refill_in(&self, span_ns: u64) -> u128 {
+        let config = self.policy.config();
+        u128::from(config.limit) * u128::from(span_ns) / u128::from(config.period.nanos().max(1))
+    }
+
     /// The machine that has a key.
     pub(super) fn shard(&self, key: ModeKey) -> &LockedMachine {
         let shard = self.shards.get(shard(key, self.shards.len()));

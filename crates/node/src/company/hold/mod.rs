@@ -204,6 +204,11 @@ impl Node {
         let at = shard.at(ask.company.steady(now));
         if !shard.holder.knows(ask.name) {
             let terms = terms(ask.contract);
+            // Tokens at another node are out of reach of whom the node in charge decides for, and come back by terms.
+            let mut parts = ask.parts.iter();
+            if !parts.all(|part| part.refill_in(terms.term_ns) >= REFILL_MIN) {
+                return None;
+            }
             let seen = shard.seen.see(ask.name, 1, terms.term_ns, at);
             if seen < terms.uses_min.saturating_mul(3) / 2 || !hold.begin(&mut shard, &ask) {
                 return None;
@@ -366,6 +371,8 @@ impl Company {
 }
 
 const SHARDS: usize = 64;
+/// Keys that are granted fewer tokens in a term are not held.
+const REFILL_MIN: u128 = 64;
 /// Keys that are held at most, and about how many bytes one takes.
 const KEYS_MAX: usize = 1 << 16;
 const KEY_BYTES: u64 = 1 << 10;
