@@ -56,7 +56,7 @@ pub use tollgate_supply::{BadLimits, SupplyConfig, limits as supply_limits};
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
     Action as QuotaAction, LEDGER_BYTES_MAX, Nudge, PlaneId, QuotaBucket, QuotaFigures,
-    QuotaReport, QuotaRules, QuotaStand, QuotaTold, client_of, encode_nudge, node_client,
+    QuotaReport, QuotaRules, QuotaStand, QuotaTold, client_of, encode_nudge,
 };
 
 pub use scope::{PolicyReadings, Scope, UnknownContract, Within};
