@@ -62,7 +62,10 @@ fn check(bytes: &[u8]) {
         }
         _ => {
             if let Some(command) = ControlCommand::decode(rest) {
-                assert_eq!(ControlCommand::decode(&command.encode()), Some(command.clone()));
+                assert_eq!(
+                    ControlCommand::decode(&command.encode()),
+                    Some(command.clone())
+                );
                 let _ = ControlState::default().apply(9, &command);
             }
             let _ = ControlState::decode(rest);

@@ -35,6 +35,8 @@ fn lends() -> Node {
         day: None,
         journal: None,
         quota: None,
+        holder: None,
+        is_first: std::sync::Arc::default(),
     };
     let membership = Membership {
         lend: Some(lend),

@@ -56,6 +56,8 @@ fn owner(now: Instant) -> (Node, Map) {
         day: None,
         journal: None,
         quota: None,
+        holder: None,
+        is_first: std::sync::Arc::default(),
     };
     let membership = Membership {
         lend: Some(lend),
@@ -63,7 +65,9 @@ fn owner(now: Instant) -> (Node, Map) {
     };
     let seed = Seed::new([1, 2]);
     let node = Node::with_company(CONTRACT.clone(), small::CONFIG, seed, membership);
-    let map = Map::of(&node, false, |bytes| tollgate_kit::fnv(tollgate_kit::FNV, bytes));
+    let map = Map::of(&node, false, |bytes| {
+        tollgate_kit::fnv(tollgate_kit::FNV, bytes)
+    });
     (node, map)
 }
 

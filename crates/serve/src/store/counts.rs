@@ -18,7 +18,7 @@ pub struct StoreCounts {
     pub busy: Count,
     /// Failures, in the order of [`Failure::KINDS`].
     pub failures: [Count; Failure::KINDS.len()],
-    /// Requests that `on_failure` decided, in the order of [`OnFailure::ALL`].
+    /// Requests that `on_failure` decided, in the order of `OnFailure::ALL`.
     pub fell_back: [Count; 3],
     /// Charges, refunds, resets and settlements that were answered with an error.
     pub writes_failed: Count,

@@ -181,12 +181,7 @@ pub struct ArgumentsIter<'a> {
 }
 
 impl<'a> ArgumentsIter<'a> {
-    /// Finds commands in the bytes of one connection.
-    ///
-    /// Call [`parse`](Self::parse) with everything received and not yet consumed. On [`ParseStep::Command`] and
-    /// [`ParseStep::Skip`] drop `consumed` bytes from the front and call again, until it returns
-    /// [`ParseStep::NeedMore`]. Parsed bytes are not parsed again, however slowly they arrive. After an error every
-    /// further call gives the same error.
+    /// Those still to come.
     pub fn rest(&self) -> Arguments<'a> {
         self.left
     }
@@ -210,10 +205,10 @@ impl ExactSizeIterator for ArgumentsIter<'_> {}
 
 /// Finds commands in the bytes of one connection.
 ///
-/// Call [`parse`](Self::parse) with everything received and not yet consumed. On
-/// [`ParseStep::Command`] and [`ParseStep::Skip`] drop `consumed` bytes from the front and call again, until
-/// it says [`ParseStep::NeedMore`]. Bytes that were looked at are not looked at again, however they
-/// trickle in. After an error every further call gives the same error.
+/// Call [`parse`](Self::parse) with everything received and not yet consumed. On [`ParseStep::Command`] and
+/// [`ParseStep::Skip`] drop `consumed` bytes from the front and call again, until it returns
+/// [`ParseStep::NeedMore`]. Parsed bytes are not parsed again, however slowly they arrive. After an error every
+/// further call gives the same error.
 #[derive(Debug)]
 pub struct Parser {
     limits: CommandLimits,

@@ -47,7 +47,7 @@ pub(super) enum Length {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum HttpVersion {
+pub(crate) enum HttpVersion {
     /// Closes connections unless asked to keep them.
     Http10,
     /// Keeps connections unless asked to close them.
